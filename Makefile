@@ -1,0 +1,57 @@
+# The front door. meson and ninja do the work behind it.
+
+BUILD        ?= build
+BUILD_ASAN   ?= build-asan
+BUILD_FUZZ   ?= build-fuzz
+FUZZ_SECONDS ?= 60
+UP_SCENARIO  ?= examples/tour.yaml
+
+.PHONY: help up build test bench fuzz fuzz-keep format clean deps
+.DEFAULT_GOAL := help
+
+help:                    ## this list
+	@awk -F':.*## ' '/^[a-z%-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+up: build                ## install what is missing, build, and run the bundled example
+	$(BUILD)/berth replay $(UP_SCENARIO)
+
+build: deps              ## the programs, into build/ (build/berth)
+	@[ -f $(BUILD)/build.ninja ] || CC=gcc meson setup $(BUILD)
+	@ninja -C $(BUILD)
+
+test: deps               ## everything: gcc; clang with ASan and UBSan; arrows, symbols, corpora
+	@python3 tests/run.py gcc:$(BUILD) clang:$(BUILD_ASAN)
+
+bench: build             ## every benchmark
+	@ran=0; for b in $(BUILD)/bench/bench-*; do \
+		if [ -f "$$b" ] && [ -x "$$b" ]; then ran=1; "$$b" || exit 1; fi; \
+	done; [ $$ran = 1 ] || echo "no benchmark is built yet"
+
+bench-%: build           ## the benchmark of one area, e.g. make bench-engine
+	@[ -x $(BUILD)/bench/$@ ] || { echo "no bench area '$*'; there are:" \
+		$$(ls $(BUILD)/bench | sed -n 's/^bench-\([a-z_]*\)$$/\1/p') >&2; exit 2; }
+	@$(BUILD)/bench/$@
+
+fuzz: deps               ## each fuzz target for FUZZ_SECONDS (60)
+	@[ -f $(BUILD_FUZZ)/build.ninja ] || CC=clang meson setup $(BUILD_FUZZ) \
+		-Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false
+	@ninja -C $(BUILD_FUZZ)
+	@sh tests/fuzz/run.sh $(BUILD_FUZZ) $(FUZZ_SECONDS)
+
+fuzz-keep:               ## add to tests/corpus/ what `make fuzz` found and the seeds do not reach
+	@for t in $(BUILD_FUZZ)/corpus/*; do t=$$(basename $$t); \
+		$(BUILD_FUZZ)/tests/fuzz/fuzz_$$t -merge=1 tests/corpus/$$t $(BUILD_FUZZ)/corpus/$$t \
+			2>&1 | sed -n "s/^MERGE-OUTER: \([0-9]* new files\).*/fuzz $$t: \1 kept/p"; \
+	done
+
+format:                  ## lay out every .c and .h by .clang-format
+	@command -v clang-format >/dev/null || \
+		{ echo "clang-format is missing: apt-get install clang-format" >&2; exit 1; }
+	@find base engine proto trace sim plan cli tests bench -name '*.[ch]' -print0 | \
+		xargs -0 -r clang-format -i
+
+clean:                   ## remove every build folder
+	rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_FUZZ)
+
+deps:
+	@sh tools/install-deps.sh

@@ -1,0 +1,24 @@
+/* file.h - a whole file in memory.
+ *
+ * Not pure. Error sentences name the path and what the system said.
+ */
+#pragma once
+
+#include <stddef.h>
+
+struct err;
+
+/* Reads the file, or a pipe to its end, whole and unchanged. *ret_bytes is freed with mem_free();
+ * one NUL stands behind the last byte and is not counted in *ret_size.
+ * 0, -ERR_NOT_FOUND (no such file), -ERR_IO (cannot be read, a directory), -ERR_RANGE (more than
+ * `size_max` bytes) or -ERR_NOMEM. */
+int file_read(const char *path, size_t size_max, char **ret_bytes, size_t *ret_size,
+              struct err *err);
+
+/* Writes the file whole or not at all (a temporary file beside it, then rename). "-" is standard
+ * output. 0, -ERR_IO, -ERR_NOMEM. */
+int file_write(const char *path, const char *bytes, size_t size, struct err *err);
+
+/* `path` as seen from the folder of the file `beside`: "a/b.yaml" and "c.csv" make "a/c.csv"; an
+ * absolute path stays. Freed with mem_free(); NULL: out of memory. */
+char *file_beside(const char *beside, const char *path);

@@ -1,0 +1,11 @@
+/* time.h - clocks and memory use of this process.
+ *
+ * Not pure: nothing the engine does may depend on these.
+ */
+#pragma once
+
+#include <stdint.h>
+
+int64_t time_monotonic_ns(void);        /* never goes back; its zero means nothing */
+int64_t time_cpu_ns(void);              /* processor time this process used, all threads */
+uint64_t time_peak_rss_mib(void);       /* most memory this process ever held, rounded up */
