@@ -1,0 +1,31 @@
+/* gang.h - placing members that have to look at each other, or at the fabric.
+ *
+ * All or nothing, and exact: it finds places whenever there are any. Members are
+ * alike, so what a node can hold of them is a number, and a gang fits a domain of
+ * the fabric when those numbers add up. Then members go one by one to the place
+ * the policy likes best, each time leaving room for as many others as there was.
+ */
+#pragma once
+
+#include "engine/decide.h"
+
+struct memo;
+struct gang_scratch;
+
+void gang_scratch_free(struct gang_scratch *scratch);
+
+struct gang_place {
+        uint32_t node;
+        uint8_t parts_count;
+        struct part parts[NODE_DEVICES_MAX];
+};
+
+/* 1: placed, *ret_places holds form->members places (owned by the memo, until the next call);
+ * 0: it does not fit now; -ERR_NOMEM. */
+int gang_place(struct memo *memo, uint32_t shape, const struct form *form,
+               const struct gang_place **ret_places, struct err *err);
+
+/* Whether the pool as it is described could hold it if nobody else were there; nodes that are down,
+ * drained or have broken devices count in full. 1, 0 or -ERR_NOMEM. Needs no interned shape. */
+int gang_feasible(struct memo *memo, const struct state *state, const struct need *need,
+                  const struct form *form, struct err *err);

@@ -1,0 +1,260 @@
+/* Per shape a heap of scored classes, kept up lazily from a log of activations.
+ *
+ * Entries may be stale: the class is gone (stamp), or its first node is another one
+ * (rank). An entry whose rank is too good is put right at the top; one whose rank is
+ * too bad has a better twin in the heap and is dropped. So the top is always true. */
+#include <assert.h>
+
+#include "engine/memo_impl.h"
+
+/* Best entry on top: highest key, then lowest rank. */
+static bool goes_before(const struct entry *a, const struct entry *b)
+{
+        return a->key != b->key ? a->key > b->key : a->rank < b->rank;
+}
+
+static void sift_down(struct entry *heap, uint32_t count, uint32_t at)
+{
+        struct entry entry = heap[at];
+
+        for (;;) {
+                uint32_t child = 2 * at + 1;
+                if (child >= count)
+                        break;
+                if (child + 1 < count && goes_before(&heap[child + 1], &heap[child]))
+                        child++;
+                if (!goes_before(&heap[child], &entry))
+                        break;
+                heap[at] = heap[child];
+                at = child;
+        }
+        heap[at] = entry;
+}
+
+static void sift_up(struct entry *heap, uint32_t at)
+{
+        struct entry entry = heap[at];
+
+        while (at > 0 && goes_before(&entry, &heap[(at - 1) / 2])) {
+                heap[at] = heap[(at - 1) / 2];
+                at = (at - 1) / 2;
+        }
+        heap[at] = entry;
+}
+
+static void heap_pop(struct look *index)
+{
+        index->heap[0] = index->heap[--index->count];
+        if (index->count > 0)
+                sift_down(index->heap, index->count, 0);
+}
+
+static bool entry_make(struct memo *memo, uint32_t look, uint32_t number, struct entry *ret_entry)
+{
+        const struct class *class = &memo->classes[number];
+        struct move move;
+        int64_t key;
+
+        if (!may_fit(memo, look, &memo->briefs[number]) ||
+            !evaluate(memo, look, class, &key, &move))
+                return false;
+        *ret_entry = (struct entry){.key = key,
+                                    .rank = memo->ranks[class->root],
+                                    .class = number,
+                                    .stamp = memo->briefs[number].stamp};
+        return true;
+}
+
+static bool heap_room(struct memo *memo, struct look *index, uint32_t entries)
+{
+        return memo_room(memo, &index->heap, &index->room, entries, sizeof *index->heap);
+}
+
+static bool heap_rebuild(struct memo *memo, uint32_t look)
+{
+        struct look *index = &memo->looks[look];
+
+        if (!heap_room(memo, index, memo->active_count))
+                return false;
+        index->count = 0;
+        for (uint32_t i = 0; i < memo->active_count; i++)
+                if (entry_make(memo, look, memo->active[i], &index->heap[index->count]))
+                        index->count++;
+        for (uint32_t at = index->count / 2; at-- > 0;)
+                sift_down(index->heap, index->count, at);
+        return true;
+}
+
+/* Reads the log from where the shape last stopped; when that is longer than looking at every
+ * class, or the ring has run over, or stale entries pile up, builds the heap anew. */
+static bool catch_up(struct memo *memo, uint32_t look)
+{
+        struct look *index = &memo->looks[look];
+        uint64_t behind = memo->log_count - index->cursor;
+
+        if (behind > memo->active_count || behind > memo->log_room || index->cursor == 0 ||
+            index->count > 64 + 4 * memo->active_count) {
+                index->cursor = memo->log_count;
+                return heap_rebuild(memo, look);
+        }
+        for (; index->cursor < memo->log_count; index->cursor++) {
+                struct activation seen = memo->log[index->cursor % memo->log_room];
+                if (memo->briefs[seen.class].stamp != seen.stamp)
+                        continue;
+                if (!heap_room(memo, index, index->count + 1))
+                        return false;
+                if (entry_make(memo, look, seen.class, &index->heap[index->count]))
+                        sift_up(index->heap, index->count++);
+        }
+        return true;
+}
+
+/* Makes the top entry true, or takes it away. False: it was taken away or moved. */
+static bool settle_top(struct memo *memo, struct look *index)
+{
+        struct entry *top = &index->heap[0];
+
+        if (memo->briefs[top->class].stamp != top->stamp) {
+                heap_pop(index);
+                return false;
+        }
+        uint32_t rank = memo->ranks[memo->classes[top->class].root];
+        if (rank == top->rank)
+                return true;
+        if (rank < top->rank) {
+                heap_pop(index);
+        } else {
+                top->rank = rank;
+                sift_down(index->heap, index->count, 0);
+        }
+        return false;
+}
+
+/* The first class in order may have no node with room for cores, memory, disk and network; or only
+ * a later one. Then classes behind it count as well, until none can do better. */
+static uint32_t best_node(struct memo *memo, uint32_t shape, int *ret_rc)
+{
+        struct look *index = &memo->looks[memo->look_of[shape]];
+        const struct need *need = &memo->state->shapes[shape].need;
+        struct entry best = {0};
+        uint32_t best_at = NONE, aside = 0;
+
+        while (index->count > 0) {
+                if (!settle_top(memo, index))
+                        continue;
+                struct entry top = index->heap[0];
+                if (best_at != NONE && !goes_before(&top, &best))
+                        break;
+                uint32_t node = class_first(memo, top.class, need);
+                if (node != NONE) {
+                        struct entry found = top;
+                        found.rank = memo->ranks[node];
+                        if (best_at == NONE || goes_before(&found, &best)) {
+                                best = found;
+                                best_at = node;
+                        }
+                        if (found.rank == top.rank)
+                                break;
+                }
+                if (!memo_room(memo, &memo->aside, &memo->aside_room, aside, sizeof *memo->aside)) {
+                        *ret_rc = -1;
+                        break;
+                }
+                memo->aside[aside++] = top;
+                heap_pop(index);
+        }
+        while (aside > 0) {
+                index->heap[index->count] = memo->aside[--aside];
+                sift_up(index->heap, index->count++);
+        }
+        return best_at;
+}
+
+static uint32_t scan_node(struct memo *memo, uint32_t shape)
+{
+        const struct need *need = &memo->state->shapes[shape].need;
+        struct entry best = {0};
+        uint32_t best_at = NONE;
+
+        for (uint32_t node = 0; node < memo->state->node_slots.high; node++) {
+                uint32_t class = memo->links[node].class;
+                struct entry entry;
+                struct move move;
+                if (class == NONE || !node_has_room(&memo->state->nodes[node], need))
+                        continue;
+                if (!evaluate(memo, memo->look_of[shape], &memo->classes[class], &entry.key, &move))
+                        continue;
+                entry.rank = memo->ranks[node];
+                if (best_at == NONE || goes_before(&entry, &best)) {
+                        best = entry;
+                        best_at = node;
+                }
+        }
+        return best_at;
+}
+
+/* Counts the nodes where it fits, then walks to the one drawn. */
+static uint32_t draw_node(struct memo *memo, uint32_t shape, uint64_t draw)
+{
+        const struct need *need = &memo->state->shapes[shape].need;
+        uint64_t count = 0, wanted = UINT64_MAX;
+
+        for (unsigned pass = 0; pass < 2; pass++) {
+                for (uint32_t node = 0; node < memo->state->node_slots.high; node++) {
+                        uint32_t class = memo->links[node].class;
+                        struct move move;
+                        int64_t key;
+                        if (class == NONE || !node_has_room(&memo->state->nodes[node], need) ||
+                            !evaluate(memo, memo->look_of[shape], &memo->classes[class], &key, &move))
+                                continue;
+                        if (pass == 1 && wanted-- == 0)
+                                return node;
+                        count++;
+                }
+                if (count == 0)
+                        break;
+                wanted = draw % count;
+        }
+        return NONE;
+}
+
+static uint32_t random_best(struct memo *memo, uint32_t shape, uint64_t draw,
+                            struct move *ret_move)
+{
+        uint64_t drawn = map_mix(map_mix(memo->policy.seed) ^ draw);
+        uint32_t node = draw_node(memo, shape, drawn);
+
+        if (node == NONE)
+                return NONE;
+        bool fits = draw_move(memo, memo->look_of[shape], &memo->classes[memo->links[node].class],
+                              map_mix(drawn), ret_move);
+        assert(fits);
+        (void)fits;
+        return node;
+}
+
+uint32_t index_best(struct memo *memo, uint32_t shape, uint64_t draw, struct move *ret_move,
+                    int *ret_rc)
+{
+        uint32_t node;
+        int64_t key;
+
+        *ret_rc = 0;
+        if (memo->policy.kind == POLICY_RANDOM)
+                return random_best(memo, shape, draw, ret_move);
+        if (memo->mode == MEMO_SCAN) {
+                node = scan_node(memo, shape);
+        } else {
+                if (!catch_up(memo, memo->look_of[shape])) {
+                        *ret_rc = -1;
+                        return NONE;
+                }
+                node = best_node(memo, shape, ret_rc);
+        }
+        if (node == NONE)
+                return NONE;
+        bool fits = evaluate(memo, memo->look_of[shape], &memo->classes[memo->links[node].class], &key, ret_move);
+        assert(fits);
+        (void)fits;
+        return node;
+}

@@ -1,0 +1,225 @@
+/* memo_impl.h - the inside of the memo, shared by the engine's placing code only.
+ *
+ * Words: a `spot` is a device condition (model + device state), interned; a `kind`
+ * is what does not change about a node; a `view` is a node as scores see it; a
+ * `class` is all nodes with the same view.
+ */
+#pragma once
+
+#include "base/map.h"
+#include "engine/decide.h"
+#include "engine/fragment.h"
+#include "engine/memo.h"
+#include "engine/price.h"
+#include "engine/state.h"
+
+#define SPOTS_MAX (1u << 20)            /* more conditions than this: the memo starts anew */
+
+struct spot {
+        struct device_state state;      /* holders only as 0 or 1 */
+        uint8_t model;
+        bool idle;
+        uint16_t free_milli;            /* of compute, for shares: 1000 when idle */
+        uint32_t free_units;
+        int32_t fragment;               /* workload-blind, see policy_gradient.c */
+        uint64_t order;                 /* by content: fullest first */
+        _Alignas(32) int32_t price[PRICE_LEVELS];       /* where it is not idle */
+};
+
+/* How a shape takes one part of a spot. */
+struct step {
+        uint32_t next;                  /* spot after; STEP_UNKNOWN, STEP_NEVER */
+        uint16_t room;                  /* parts that fit at once */
+        struct part part;
+};
+#define STEP_UNKNOWN 0u                 /* spot numbers start at 1 */
+#define STEP_NEVER   UINT32_MAX
+
+struct kind {
+        struct node_desc desc;          /* model, devices, plane, labels, artifacts; the rest is 0 */
+};
+
+struct view {
+        uint32_t kind;
+        uint32_t cpu_free;              /* milli cores, floored to the policy's bucket */
+        uint32_t held;                  /* bit = HELD_ class present; only where the policy asks */
+        uint8_t model;
+        uint8_t count;                  /* devices */
+        uint8_t idle;
+        uint32_t free_units;
+        uint32_t spots[NODE_DEVICES_MAX];       /* by spot order: fullest first */
+};
+
+struct class {
+        struct view view;
+        uint32_t root;                  /* pairing heap of nodes by rank */
+        uint32_t nodes;
+        uint32_t next_hash;
+        uint32_t active_at;             /* place in memo->active */
+        int64_t value;                  /* policy's own value of the view */
+        _Alignas(32) int32_t price[PRICE_LEVELS];       /* sum over devices, idle ones included */
+};
+
+/* What rules most classes out for most shapes, side by side so that looking costs no cache miss. */
+struct brief {
+        uint32_t stamp;                 /* as the class's; 0 while it has no nodes */
+        uint32_t cpu_free;
+        uint32_t kind;
+        uint16_t most_milli;            /* largest free compute of one device */
+        uint8_t idle;
+};
+
+struct node_link {                      /* pairing heap inside a class */
+        uint32_t class, child, next, prev;
+        uint32_t kind;
+        uint64_t kind_version;                  /* state->nodes_version + 1 it was looked up at */
+        uint32_t spots[NODE_DEVICES_MAX];       /* by device number */
+};
+
+struct entry {                          /* of a shape's heap */
+        int64_t key;
+        uint32_t rank, class, stamp, pad;
+};
+
+/* Shapes that differ only in memory, disk and network look alike to every score: they share this. */
+struct look {
+        uint32_t shape;                 /* one of them */
+        struct entry *heap;
+        uint32_t count, room;
+        uint64_t cursor;                /* into memo->log; below log_start: start over */
+        struct step *steps;             /* by spot */
+        uint32_t steps_room;
+        uint8_t *admits;                /* by kind: 0 unknown, 1 no, 2 yes */
+        uint32_t admits_room;
+};
+
+struct activation {
+        uint32_t class, stamp;
+};
+
+/* A candidate: which devices of a view are taken and what they become. */
+struct move {
+        uint8_t count;
+        uint8_t at[NODE_DEVICES_MAX];           /* places in view.spots */
+        uint32_t from[NODE_DEVICES_MAX];        /* spots before */
+        uint32_t next[NODE_DEVICES_MAX];        /* spots after */
+        struct part parts[NODE_DEVICES_MAX];
+};
+
+struct policy_ops {
+        uint32_t bucket_milli;          /* cores are seen in steps of this */
+        bool by_name;                   /* equal scores: first by node name, else by node number */
+        bool wants_held;
+        /* Value of a view for its own use in `score`; may fill class->price. NULL: 0. */
+        int64_t (*value)(const struct memo *memo, struct class *class);
+        /* Higher is better. `class` is the node before. */
+        int64_t (*score)(const struct memo *memo, const struct need *need,
+                         const struct class *class, const struct move *move);
+        /* Between options of one device that cost equal units; smaller is better. NULL: first. */
+        int64_t (*option)(const struct model *model, const struct part *part,
+                          const struct device_state *after);
+};
+
+struct memo {
+        struct policy policy;
+        enum memo_mode mode;
+        const struct policy_ops *ops;   /* of the policy, or of what stands in for it now */
+        const struct state *state;      /* as of the last sync */
+
+        struct spot *spots;             /* number 0 is never used */
+        uint32_t spots_count, spots_room;
+        struct map spot_by_hash;
+        struct kind *kinds;
+        uint32_t kinds_count, kinds_room;
+        struct map kind_by_hash;
+
+        struct class *classes;
+        struct brief *briefs;           /* by class */
+        uint32_t classes_high, classes_free;
+        uint32_t *class_table;          /* hash heads; a power of two */
+        uint32_t class_table_room;
+        uint32_t *active;               /* classes with nodes */
+        uint32_t active_count;
+        uint32_t stamp;
+
+        struct node_link *links;        /* by node */
+        uint32_t *ranks;                /* by node */
+        uint32_t nodes_room;            /* of links, ranks, classes, active, log */
+        uint64_t ranks_version;
+
+        struct activation *log;         /* ring */
+        uint32_t log_room;
+        uint64_t log_count;             /* starts at 1: cursor 0 means "never read" */
+
+        struct look *looks;
+        uint32_t looks_count, looks_room;
+        struct map look_by_hash;
+        uint32_t *look_of;              /* by shape */
+        uint32_t look_of_count, look_of_room;
+        struct entry *aside;
+        uint32_t aside_room;
+
+        bool synced;
+        uint64_t changes_seen, plan_seen;
+
+        struct fragment_target target;  /* of the plan's demand */
+
+        /* decide: */
+        struct fact *facts;
+        uint32_t facts_count, facts_room;
+        uint64_t *blocked;              /* by bucket: state->freed + 1 when it did not fit */
+        uint64_t *feasible;             /* by bucket: state->nodes_version + 1 when it could fit */
+        uint32_t buckets_room;
+        bool settled;
+        uint64_t settled_freed, settled_arrivals;
+        struct gang_scratch *gang;
+        size_t bytes;
+};
+
+/* memo.c: forgets what it knew of another state. */
+void memo_adopt(struct memo *memo, const struct state *state);
+/* Brings the memo up to the state. 0 or -ERR_NOMEM (the memo is then empty, not wrong). */
+int memo_sync(struct memo *memo, const struct state *state, struct err *err);
+/* Grows an array of the memo to hold index `need`; false: out of memory. */
+bool memo_room(struct memo *memo, void *array_pointer, uint32_t *room, uint32_t need, size_t size);
+
+/* spot.c */
+uint32_t spot_intern(struct memo *memo, unsigned model, const struct device_state *state);
+const struct step *spot_step(struct memo *memo, uint32_t look, uint32_t spot);  /* NULL: no memory */
+int spot_compare(const struct memo *memo, uint32_t a, uint32_t b);
+
+/* class.c */
+bool class_join(struct memo *memo, uint32_t node, const struct view *view);
+void class_leave(struct memo *memo, uint32_t node);
+/* The lowest-ranked node of the class with room for the need itself; NONE. */
+uint32_t class_first(const struct memo *memo, uint32_t class, const struct need *need);
+/* Builds a class by value, outside the table, for scores of what does not exist (yet). */
+void class_make(const struct memo *memo, const struct view *view, struct class *ret_class);
+bool view_of_node(struct memo *memo, uint32_t node, struct view *ret_view);
+void view_settle(const struct memo *memo, struct view *view);   /* sorts spots, sums them up */
+
+/* evaluate.c: the best move of one member on a class. False: it does not fit there (cores by the
+ * bucket's upper end: the exact check is the node's). */
+bool evaluate(struct memo *memo, uint32_t look, const struct class *class, int64_t *ret_key,
+              struct move *ret_move);
+/* False: `evaluate` would say false; true: it might say true. */
+bool may_fit(struct memo *memo, uint32_t look, const struct brief *brief);
+/* Any move that fits, by `draw`. */
+bool draw_move(struct memo *memo, uint32_t look, const struct class *class, uint64_t draw,
+               struct move *ret_move);
+
+/* index.c: the best node for one member of the shape. NONE: it fits nowhere, or out of memory, as
+ * *ret_rc says. `draw` is what the policy `random` mixes into its seed. */
+uint32_t index_best(struct memo *memo, uint32_t shape, uint64_t draw, struct move *ret_move,
+                    int *ret_rc);
+
+/* policy_*.c */
+const struct policy_ops *policy_ops_of(const struct memo *memo, const struct state *state);
+extern const struct policy_ops policy_first_fit, policy_best_fit, policy_worst_fit, policy_packing,
+        policy_clustering, policy_dot_product, policy_gradient, policy_fgd, policy_fgd_compact,
+        policy_price, policy_random;
+int64_t option_by_gradient(const struct model *model, const struct part *part,
+                           const struct device_state *after);
+int32_t gradient_fragment(const struct model *model, const struct device_state *state);
+void price_spot(const struct memo *memo, struct spot *spot);
+int64_t tie_by_fullness(const struct view *view);

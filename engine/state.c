@@ -1,0 +1,209 @@
+#include "engine/state.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "engine/price.h"
+
+/* ---- life ---- */
+
+static void bounds_defaults(struct state_bounds *bounds)
+{
+        if (bounds->nodes_max == 0)
+                bounds->nodes_max = 1;
+        if (bounds->workloads_max == 0)
+                bounds->workloads_max = bounds->nodes_max * 64 + 65536;
+        if (bounds->members_max == 0)
+                bounds->members_max = bounds->nodes_max * 128 + 4096;
+        if (bounds->parts_max == 0)
+                bounds->parts_max = bounds->members_max + bounds->nodes_max * NODE_DEVICES_MAX;
+        if (bounds->shapes_max == 0)
+                bounds->shapes_max = 4096;
+        if (bounds->buckets_max == 0)
+                bounds->buckets_max = 8192;
+}
+
+static struct map *new_map(uint32_t entries_max)
+{
+        struct map *map = mem_new(1, sizeof *map);
+
+        if (!map)
+                return NULL;
+        map_init(map, entries_max);
+        if (map_reserve(map, entries_max) != 0) {
+                mem_free(map);
+                return NULL;
+        }
+        return map;
+}
+
+static bool state_tables(struct state *state)
+{
+        const struct state_bounds *bounds = &state->bounds;
+
+        state->vocab = vocab_new();
+        state->nodes = mem_new(bounds->nodes_max, sizeof *state->nodes);
+        state->devices = mem_new((size_t)bounds->nodes_max * NODE_DEVICES_MAX,
+                                 sizeof *state->devices);
+        state->shapes = mem_new(bounds->shapes_max, sizeof *state->shapes);
+        state->fits = mem_new((size_t)bounds->shapes_max * MODELS_MAX, sizeof *state->fits);
+        state->buckets = mem_new(bounds->buckets_max, sizeof *state->buckets);
+        state->workloads = mem_new(bounds->workloads_max, sizeof *state->workloads);
+        state->members = mem_new(bounds->members_max, sizeof *state->members);
+        state->parts = mem_new(bounds->parts_max, sizeof *state->parts);
+        state->plan = mem_new(1, sizeof *state->plan);
+        state->changes = mem_new(CHANGES_RING, sizeof *state->changes);
+        state->node_by_name = new_map(bounds->nodes_max);
+        state->shape_by_hash = new_map(bounds->shapes_max);
+        state->bucket_by_hash = new_map(bounds->buckets_max);
+        state->workload_by_id = new_map(bounds->workloads_max);
+        return state->vocab && state->nodes && state->devices && state->shapes && state->fits &&
+               state->buckets && state->workloads && state->members && state->parts &&
+               state->plan && state->changes && state->node_by_name && state->shape_by_hash &&
+               state->bucket_by_hash && state->workload_by_id;
+}
+
+static struct slots new_slots(uint32_t max)
+{
+        return (struct slots){.max = max, .free = NONE};
+}
+
+struct state *state_new(const struct model_table *models, const struct state_bounds *bounds)
+{
+        struct state *state = mem_new(1, sizeof *state);
+
+        if (!state)
+                return NULL;
+        state->bounds = *bounds;
+        bounds_defaults(&state->bounds);
+        state->models = models;
+        if (!state_tables(state)) {
+                state_free(state);
+                return NULL;
+        }
+        state->node_slots = new_slots(state->bounds.nodes_max);
+        state->workload_slots = new_slots(state->bounds.workloads_max);
+        state->member_slots = new_slots(state->bounds.members_max);
+        state->part_slots = new_slots(state->bounds.parts_max);
+        return state;
+}
+
+static void free_map(struct map *map)
+{
+        if (map)
+                map_done(map);
+        mem_free(map);
+}
+
+void state_free(struct state *state)
+{
+        if (!state)
+                return;
+        free_map(state->node_by_name);
+        free_map(state->shape_by_hash);
+        free_map(state->bucket_by_hash);
+        free_map(state->workload_by_id);
+        vocab_free(state->vocab);
+        mem_free(state->nodes);
+        mem_free(state->devices);
+        mem_free(state->shapes);
+        mem_free(state->fits);
+        mem_free(state->buckets);
+        mem_free(state->workloads);
+        mem_free(state->members);
+        mem_free(state->parts);
+        mem_free(state->plan);
+        mem_free(state->changes);
+        mem_free(state);
+}
+
+/* ---- look-ups ---- */
+
+uint32_t state_node(const struct state *state, unsigned name)
+{
+        return map_get(state->node_by_name, name);
+}
+
+uint32_t state_workload(const struct state *state, uint64_t id)
+{
+        return map_get(state->workload_by_id, id);
+}
+
+/* Hashes that meet move on to the next key, here and in state_apply.c. */
+uint32_t state_shape(const struct state *state, const struct need *need)
+{
+        for (uint64_t key = need_hash(need);; key++) {
+                uint32_t shape = map_get(state->shape_by_hash, key);
+                if (shape == MAP_NONE || need_equal(&state->shapes[shape].need, need))
+                        return shape;
+        }
+}
+
+uint32_t state_bucket(const struct state *state, uint32_t shape, const struct form *form,
+                      int32_t priority)
+{
+        for (uint64_t key = bucket_hash(shape, form, priority);; key++) {
+                uint32_t found = map_get(state->bucket_by_hash, key);
+                if (found == MAP_NONE)
+                        return NONE;
+                const struct bucket *bucket = &state->buckets[found];
+                if (bucket->shape == shape && bucket->priority == priority &&
+                    form_equal(&bucket->form, form))
+                        return found;
+        }
+}
+
+uint64_t bucket_hash(uint32_t shape, const struct form *form, int32_t priority)
+{
+        uint64_t hash = map_mix(((uint64_t)shape << 32) | (uint32_t)priority);
+
+        return map_mix(hash ^ ((uint64_t)form->members << 32 | (uint64_t)form->near << 16 |
+                               (uint64_t)form->near_required << 8 | form->spread));
+}
+
+bool shape_fit(const struct state *state, const struct need *need, unsigned model,
+               struct part_fit *ret_fit)
+{
+        uint32_t shape = state_shape(state, need);
+
+        if (shape != NONE && model < state->shapes[shape].fits_count) {
+                if (!(state->shapes[shape].models >> model & 1))
+                        return false;
+                *ret_fit = state->fits[(size_t)shape * MODELS_MAX + model];
+                return true;
+        }
+        if (!(need->models >> model & 1))
+                return false;
+        return part_fit_make(model_get(state->models, model), need,
+                             need->profile ? vocab_text(state->vocab, need->profile) : NULL,
+                             ret_fit);
+}
+
+unsigned need_held(const struct need *need)
+{
+        if (need->ask != ASK_WHOLE)
+                return HELD_SHARE;
+        return need->devices >= 8 ? HELD_8 : need->devices >= 4 ? HELD_4
+                                     : need->devices >= 2       ? HELD_2
+                                                                : HELD_1;
+}
+
+bool node_admits(const struct state *state, const struct node_desc *desc, const struct need *need)
+{
+        if (desc->drained || need->devices > desc->devices)
+                return false;
+        if (need->devices > 0 && !(need->models >> desc->model & 1))
+                return false;
+        if (need->plane && need->plane != desc->plane)
+                return false;
+        return vocab_meets(state->vocab, desc->labels, need->where);
+}
+
+size_t state_bytes_per_waiting(const struct state *state)
+{
+        size_t map_slots = map_bytes(state->workload_by_id) / state->bounds.workloads_max;
+
+        return sizeof *state->workloads + map_slots;
+}

@@ -1,0 +1,183 @@
+/* state.h - the pool as the engine knows it: nodes, devices, work, queue.
+ *
+ * Pure. Only state_apply() changes what is decided from, and it cannot fail:
+ * every table is sized at start, and decide() refuses before one overflows.
+ * One owner at a time. Pages of the tables are touched as they fill.
+ *
+ * Numbers (node, shape, bucket, workload slot) are stable while the thing lives
+ * and deterministic: the same facts give the same numbers.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "engine/fact.h"
+#include "engine/model.h"
+#include "engine/vocab.h"
+
+#define NONE UINT32_MAX
+
+struct state_bounds {
+        uint32_t nodes_max;
+        uint32_t workloads_max;         /* live ones, waiting and running */
+        uint32_t members_max;           /* placed members of all workloads */
+        uint32_t parts_max;             /* their device parts */
+        uint32_t shapes_max;
+        uint32_t buckets_max;           /* shape x form x priority */
+};
+
+enum node_status { NODE_FREE_SLOT, NODE_UP, NODE_DOWN };
+
+struct device {
+        struct device_state state;
+        uint32_t epoch;                 /* of its newest layout step */
+        uint32_t seen_epoch;            /* newest one a node has reported */
+        bool cut;                       /* partitioning is switched on (as planned) */
+};
+
+/* Needs of the classes one node holds, as the published `clustering` policy tells them apart. */
+enum { HELD_SHARE, HELD_1, HELD_2, HELD_4, HELD_8, HELD_CLASSES };
+unsigned need_held(const struct need *need);
+
+struct node {
+        struct node_desc desc;
+        uint8_t status;                 /* enum node_status */
+        uint32_t first_device;          /* its devices in state->devices */
+        uint32_t cpu_used, ram_used, disk_used, network_used;   /* milli, MiB, MiB, Mbit/s */
+        uint32_t cpu_free, ram_free, disk_free, network_free;   /* 0 where more is used than there is */
+        uint32_t first_member;          /* list of placed members */
+        uint16_t held[HELD_CLASSES];    /* placed members of each class */
+};
+
+struct shape {
+        struct need need;
+        uint32_t fits_count;            /* models that were known when it was interned */
+        uint64_t models;                /* models on which it can ever be placed, of those */
+};
+
+/* Waiting workloads that only differ in id and arrival: first in, first out. */
+struct bucket {
+        uint32_t shape;
+        struct form form;
+        int32_t priority;
+        uint32_t head, tail, count;     /* workload slots */
+};
+
+struct workload {
+        uint64_t id;
+        uint64_t arrival;               /* number of its submission */
+        int64_t since_ms;               /* submitted, or placed */
+        uint32_t bucket;
+        uint32_t next, prev;            /* in its bucket, while waiting */
+        uint32_t first_member;          /* list of placed members; NONE while waiting */
+        uint16_t members_placed;
+        bool once;
+        bool live;
+};
+
+struct member {
+        uint32_t workload;              /* slot */
+        uint32_t node;
+        uint32_t next;                  /* of the workload */
+        uint32_t node_next, node_prev;
+        uint32_t first_part;
+        uint16_t number;
+        uint8_t parts_count;
+};
+
+struct held_part {
+        struct part part;
+        uint32_t next;
+};
+
+/* A table with a free list; `high` slots were ever used. */
+struct slots {
+        uint32_t max, high, free, used;
+};
+
+struct state {
+        struct state_bounds bounds;
+        const struct model_table *models;       /* borrowed */
+        struct vocab *vocab;
+
+        struct node *nodes;
+        struct slots node_slots;
+        struct device *devices;                 /* NODE_DEVICES_MAX of each node slot */
+        struct shape *shapes;
+        struct part_fit *fits;                  /* MODELS_MAX of each shape; see shape_fit() */
+        uint32_t shapes_count;
+        struct bucket *buckets;
+        uint32_t buckets_count;
+        struct workload *workloads;
+        struct slots workload_slots;
+        struct member *members;
+        struct slots member_slots;
+        struct held_part *parts;
+        struct slots part_slots;
+
+        struct map *node_by_name, *shape_by_hash, *bucket_by_hash, *workload_by_id;
+
+        struct price_plan *plan;                /* plan_set: whether it holds one */
+        bool plan_set;
+        int64_t now_ms;
+        uint64_t arrivals;                      /* submissions ever queued */
+        uint64_t waiting;                       /* workloads in buckets */
+
+        /* For memos, not part of the hashed state: */
+        uint64_t freed;                         /* grows whenever something may fit that did not */
+        uint64_t nodes_version;                 /* grows when a node is described, goes or fails */
+        uint64_t plan_version;
+        uint32_t *changes;                      /* ring of changed nodes; length CHANGES_RING */
+        uint64_t changes_count;                 /* ever written */
+};
+
+#define CHANGES_RING 65536u
+
+/* NULL: out of memory. `models` must outlive the state. Bounds of 0 take defaults that hold
+ * `nodes_max` (at least 1) nodes. */
+struct state *state_new(const struct model_table *models, const struct state_bounds *bounds);
+void state_free(struct state *state);
+
+/* Carries one fact out. It must come from decide() on this very state (asserted). */
+void state_apply(struct state *state, const struct fact *fact, int64_t now_ms);
+
+/* Hash over everything decisions depend on. Equal histories give equal hashes. */
+uint64_t state_hash(const struct state *state);
+
+/* Invariants: sums of every node and device against what its members hold, lists against counts,
+ * units of every device. Asserts; for tests, O(state). */
+void state_check(const struct state *state);
+
+/* Look-ups; NONE where there is none. */
+uint32_t state_node(const struct state *state, unsigned name);
+uint32_t state_workload(const struct state *state, uint64_t id);
+uint32_t state_shape(const struct state *state, const struct need *need);
+uint32_t state_bucket(const struct state *state, uint32_t shape, const struct form *form,
+                      int32_t priority);
+
+static inline struct device *node_devices(const struct state *state, uint32_t node)
+{
+        return state->devices + state->nodes[node].first_device;
+}
+
+static inline const struct model *node_model(const struct state *state, uint32_t node)
+{
+        return model_get(state->models, state->nodes[node].desc.model);
+}
+
+uint64_t bucket_hash(uint32_t shape, const struct form *form, int32_t priority);
+
+/* The fit of a need on a model, from the shape where it is interned. False: never. */
+bool shape_fit(const struct state *state, const struct need *need, unsigned model,
+               struct part_fit *ret_fit);
+
+/* Whether plane and labels let the need onto the node; says nothing about room. */
+bool node_admits(const struct state *state, const struct node_desc *desc, const struct need *need);
+/* Whether cores, memory, disk and network would be enough right now. */
+static inline bool node_has_room(const struct node *node, const struct need *need)
+{
+        return need->cpu_milli <= node->cpu_free && need->ram_mib <= node->ram_free &&
+               need->disk_mib <= node->disk_free && need->network_mbit <= node->network_free;
+}
+
+size_t state_bytes_per_waiting(const struct state *state);      /* tables, per queued workload */

@@ -1,0 +1,31 @@
+/* scenario_impl.h - shared by scenario.c (the whole document) and scenario_work.c (its workload). */
+#pragma once
+
+#include "proto/scenario.h"
+
+struct doc;
+struct doc_node;
+struct err;
+struct model;
+
+/* By enum task_method; the first ones are those of enum method too. */
+extern const char *const scenario_method_names[TASK_METHODS_END];
+_Static_assert((int)TASK_WHOLE == METHOD_WHOLE && (int)TASK_SLICE == METHOD_SLICE &&
+               (int)TASK_SHARE == METHOD_SHARE, "one list of names");
+
+struct reader {
+        const struct model *model;      /* of the pool, where all its devices are alike; else NULL */
+        struct scenario *scenario;      /* under construction */
+};
+
+/* A path as the document means it, from its own folder. An absent node leaves the buffer alone. */
+int scenario_read_path(const struct reader *reader, const struct doc_node *node,
+                       char ret_path[SCENARIO_PATH_MAX], struct err *err);
+
+/* Refuses the first of these keys that is there, with the same sentence for all. */
+int scenario_refuse_keys(const struct doc_node *map, const char *const *keys, size_t count,
+                         const char *sentence, struct err *err);
+
+/* The fields `workload` and, where it is made of tasks, `methods` of the document. */
+int scenario_read_workload(const struct reader *reader, const struct doc_node *root,
+                           struct err *err);
