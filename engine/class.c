@@ -131,6 +131,7 @@ void class_make(const struct memo *memo, const struct view *view, struct class *
         ret_class->view = *view;
         ret_class->root = NONE;
         ret_class->nodes = 0;
+        ret_class->dropped = false;
         ret_class->value = memo->ops->value ? memo->ops->value(memo, ret_class) : 0;
 }
 
@@ -193,8 +194,11 @@ bool class_join(struct memo *memo, uint32_t node, const struct view *view)
         uint32_t before = home->root;
         home->root = meld(memo, home->root, node);
         home->nodes++;
-        if (home->root != before)       /* a new first node: entries of it rank better */
+        /* A new first node: entries of the class rank better. Or a shape that had dropped the class
+         * may find room on the new node. */
+        if (home->root != before || home->dropped)
                 log_activation(memo, class);
+        home->dropped = false;
         return true;
 }
 

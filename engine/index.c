@@ -42,16 +42,17 @@ static void sift_up(struct entry *heap, uint32_t at)
         heap[at] = entry;
 }
 
-static void heap_pop(struct look *index)
+static void heap_pop(struct shape_heap *heap)
 {
-        index->heap[0] = index->heap[--index->count];
-        if (index->count > 0)
-                sift_down(index->heap, index->count, 0);
+        heap->entries[0] = heap->entries[--heap->count];
+        if (heap->count > 0)
+                sift_down(heap->entries, heap->count, 0);
 }
 
-static bool entry_make(struct memo *memo, uint32_t look, uint32_t number, struct entry *ret_entry)
+static bool entry_make(struct memo *memo, uint32_t shape, uint32_t number, struct entry *ret_entry)
 {
         const struct class *class = &memo->classes[number];
+        uint32_t look = memo->look_of[shape];
         struct move move;
         int64_t key;
 
@@ -65,107 +66,112 @@ static bool entry_make(struct memo *memo, uint32_t look, uint32_t number, struct
         return true;
 }
 
-static bool heap_room(struct memo *memo, struct look *index, uint32_t entries)
+static bool heap_room(struct memo *memo, struct shape_heap *heap, uint32_t entries)
 {
-        return memo_room(memo, &index->heap, &index->room, entries, sizeof *index->heap);
+        return memo_room(memo, &heap->entries, &heap->room, entries, sizeof *heap->entries);
 }
 
-static bool heap_rebuild(struct memo *memo, uint32_t look)
+static bool heap_rebuild(struct memo *memo, uint32_t shape)
 {
-        struct look *index = &memo->looks[look];
+        struct shape_heap *heap = &memo->heaps[shape];
 
-        if (!heap_room(memo, index, memo->active_count))
+        if (!heap_room(memo, heap, memo->active_count))
                 return false;
-        index->count = 0;
+        heap->count = 0;
         for (uint32_t i = 0; i < memo->active_count; i++)
-                if (entry_make(memo, look, memo->active[i], &index->heap[index->count]))
-                        index->count++;
-        for (uint32_t at = index->count / 2; at-- > 0;)
-                sift_down(index->heap, index->count, at);
+                if (entry_make(memo, shape, memo->active[i], &heap->entries[heap->count]))
+                        heap->count++;
+        for (uint32_t at = heap->count / 2; at-- > 0;)
+                sift_down(heap->entries, heap->count, at);
         return true;
 }
 
 /* Reads the log from where the shape last stopped; when that is longer than looking at every
  * class, or the ring has run over, or stale entries pile up, builds the heap anew. */
-static bool catch_up(struct memo *memo, uint32_t look)
+static bool catch_up(struct memo *memo, uint32_t shape)
 {
-        struct look *index = &memo->looks[look];
-        uint64_t behind = memo->log_count - index->cursor;
+        struct shape_heap *heap = &memo->heaps[shape];
+        uint64_t behind = memo->log_count - heap->cursor;
 
-        if (behind > memo->active_count || behind > memo->log_room || index->cursor == 0 ||
-            index->count > 64 + 4 * memo->active_count) {
-                index->cursor = memo->log_count;
-                return heap_rebuild(memo, look);
+        if (behind > memo->active_count || behind > memo->log_room || heap->cursor == 0 ||
+            heap->count > 64 + 4 * memo->active_count) {
+                heap->cursor = memo->log_count;
+                return heap_rebuild(memo, shape);
         }
-        for (; index->cursor < memo->log_count; index->cursor++) {
-                struct activation seen = memo->log[index->cursor % memo->log_room];
+        for (; heap->cursor < memo->log_count; heap->cursor++) {
+                struct activation seen = memo->log[heap->cursor % memo->log_room];
                 if (memo->briefs[seen.class].stamp != seen.stamp)
                         continue;
-                if (!heap_room(memo, index, index->count + 1))
+                if (!heap_room(memo, heap, heap->count + 1))
                         return false;
-                if (entry_make(memo, look, seen.class, &index->heap[index->count]))
-                        sift_up(index->heap, index->count++);
+                if (entry_make(memo, shape, seen.class, &heap->entries[heap->count]))
+                        sift_up(heap->entries, heap->count++);
         }
         return true;
 }
 
 /* Makes the top entry true, or takes it away. False: it was taken away or moved. */
-static bool settle_top(struct memo *memo, struct look *index)
+static bool settle_top(struct memo *memo, struct shape_heap *heap)
 {
-        struct entry *top = &index->heap[0];
+        struct entry *top = &heap->entries[0];
 
         if (memo->briefs[top->class].stamp != top->stamp) {
-                heap_pop(index);
+                heap_pop(heap);
                 return false;
         }
         uint32_t rank = memo->ranks[memo->classes[top->class].root];
         if (rank == top->rank)
                 return true;
         if (rank < top->rank) {
-                heap_pop(index);
+                heap_pop(heap);
         } else {
                 top->rank = rank;
-                sift_down(index->heap, index->count, 0);
+                sift_down(heap->entries, heap->count, 0);
         }
         return false;
 }
 
-/* The first class in order may have no node with room for cores, memory, disk and network; or only
- * a later one. Then classes behind it count as well, until none can do better. */
+/* Equal classes may still differ in what scores do not see: cores below the bucket, memory, disk,
+ * network. A class without any node with room is dropped; it comes back through the log when a
+ * node joins it. Where only a later node has room, classes behind it count as well, until none can
+ * do better. */
 static uint32_t best_node(struct memo *memo, uint32_t shape, int *ret_rc)
 {
-        struct look *index = &memo->looks[memo->look_of[shape]];
+        struct shape_heap *heap = &memo->heaps[shape];
         const struct need *need = &memo->state->shapes[shape].need;
         struct entry best = {0};
         uint32_t best_at = NONE, aside = 0;
 
-        while (index->count > 0) {
-                if (!settle_top(memo, index))
+        while (heap->count > 0) {
+                if (!settle_top(memo, heap))
                         continue;
-                struct entry top = index->heap[0];
+                struct entry top = heap->entries[0];
                 if (best_at != NONE && !goes_before(&top, &best))
                         break;
                 uint32_t node = class_first(memo, top.class, need);
-                if (node != NONE) {
-                        struct entry found = top;
-                        found.rank = memo->ranks[node];
-                        if (best_at == NONE || goes_before(&found, &best)) {
-                                best = found;
-                                best_at = node;
-                        }
-                        if (found.rank == top.rank)
-                                break;
+                if (node == NONE) {
+                        memo->classes[top.class].dropped = true;
+                        heap_pop(heap);
+                        continue;
                 }
+                struct entry found = top;
+                found.rank = memo->ranks[node];
+                if (best_at == NONE || goes_before(&found, &best)) {
+                        best = found;
+                        best_at = node;
+                }
+                if (found.rank == top.rank)
+                        break;
                 if (!memo_room(memo, &memo->aside, &memo->aside_room, aside, sizeof *memo->aside)) {
                         *ret_rc = -1;
                         break;
                 }
                 memo->aside[aside++] = top;
-                heap_pop(index);
+                heap_pop(heap);
         }
         while (aside > 0) {
-                index->heap[index->count] = memo->aside[--aside];
-                sift_up(index->heap, index->count++);
+                heap->entries[heap->count] = memo->aside[--aside];
+                sift_up(heap->entries, heap->count++);
         }
         return best_at;
 }
@@ -245,7 +251,7 @@ uint32_t index_best(struct memo *memo, uint32_t shape, uint64_t draw, struct mov
         if (memo->mode == MEMO_SCAN) {
                 node = scan_node(memo, shape);
         } else {
-                if (!catch_up(memo, memo->look_of[shape])) {
+                if (!catch_up(memo, shape)) {
                         *ret_rc = -1;
                         return NONE;
                 }

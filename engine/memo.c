@@ -24,17 +24,20 @@ struct memo *memo_new(struct policy policy, enum memo_mode mode)
 static void free_looks(struct memo *memo)
 {
         for (uint32_t l = 0; l < memo->looks_count; l++) {
-                mem_free(memo->looks[l].heap);
                 mem_free(memo->looks[l].steps);
                 mem_free(memo->looks[l].admits);
         }
+        for (uint32_t s = 0; s < memo->heaps_count; s++)
+                mem_free(memo->heaps[s].entries);
         mem_free(memo->looks);
+        mem_free(memo->heaps);
         mem_free(memo->look_of);
         map_clear(&memo->look_by_hash);
         memo->looks = NULL;
         memo->look_of = NULL;
+        memo->heaps = NULL;
         memo->looks_count = memo->looks_room = 0;
-        memo->look_of_count = memo->look_of_room = 0;
+        memo->heaps_count = memo->heaps_room = memo->look_of_room = 0;
 }
 
 /* Everything that follows from the state; facts being built and their buffer stay. */
@@ -147,10 +150,12 @@ static uint32_t look_intern(struct memo *memo, uint32_t shape)
 
 static bool follow_shapes(struct memo *memo, const struct state *state)
 {
-        for (; memo->look_of_count < state->shapes_count; memo->look_of_count++) {
-                uint32_t shape = memo->look_of_count;
+        for (; memo->heaps_count < state->shapes_count; memo->heaps_count++) {
+                uint32_t shape = memo->heaps_count;
                 if (!memo_room(memo, &memo->look_of, &memo->look_of_room, shape,
-                               sizeof *memo->look_of))
+                               sizeof *memo->look_of) ||
+                    !memo_room(memo, &memo->heaps, &memo->heaps_room, shape,
+                               sizeof *memo->heaps))
                         return false;
                 memo->look_of[shape] = look_intern(memo, shape);
                 if (memo->look_of[shape] == NONE)

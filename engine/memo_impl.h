@@ -56,6 +56,7 @@ struct class {
         uint32_t nodes;
         uint32_t next_hash;
         uint32_t active_at;             /* place in memo->active */
+        bool dropped;                   /* some shape found no room on any of its nodes */
         int64_t value;                  /* policy's own value of the view */
         _Alignas(32) int32_t price[PRICE_LEVELS];       /* sum over devices, idle ones included */
 };
@@ -81,12 +82,16 @@ struct entry {                          /* of a shape's heap */
         uint32_t rank, class, stamp, pad;
 };
 
+/* What a shape's heap of scored classes needs; see index.c. */
+struct shape_heap {
+        struct entry *entries;
+        uint32_t count, room;
+        uint64_t cursor;                /* into memo->log; 0 = never read */
+};
+
 /* Shapes that differ only in memory, disk and network look alike to every score: they share this. */
 struct look {
         uint32_t shape;                 /* one of them */
-        struct entry *heap;
-        uint32_t count, room;
-        uint64_t cursor;                /* into memo->log; below log_start: start over */
         struct step *steps;             /* by spot */
         uint32_t steps_room;
         uint8_t *admits;                /* by kind: 0 unknown, 1 no, 2 yes */
@@ -155,7 +160,9 @@ struct memo {
         uint32_t looks_count, looks_room;
         struct map look_by_hash;
         uint32_t *look_of;              /* by shape */
-        uint32_t look_of_count, look_of_room;
+        uint32_t look_of_room;
+        struct shape_heap *heaps;       /* by shape */
+        uint32_t heaps_count, heaps_room;
         struct entry *aside;
         uint32_t aside_room;
 

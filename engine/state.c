@@ -16,7 +16,7 @@ static void bounds_defaults(struct state_bounds *bounds)
         if (bounds->workloads_max == 0)
                 bounds->workloads_max = bounds->nodes_max * 64 + 65536;
         if (bounds->members_max == 0)
-                bounds->members_max = bounds->nodes_max * 128 + 4096;
+                bounds->members_max = bounds->nodes_max * 128 + 65536;
         if (bounds->parts_max == 0)
                 bounds->parts_max = bounds->members_max + bounds->nodes_max * NODE_DEVICES_MAX;
         if (bounds->shapes_max == 0)

@@ -326,7 +326,10 @@ static int join(struct state *state, struct memo *memo, const struct replay_node
 
 struct state *replay_state_new(const struct replay_pool *pool, uint32_t copies, struct err *err)
 {
-        struct state_bounds bounds = {.nodes_max = pool->nodes_count * copies};
+        /* What a replay can hold at once: eight parts of each device, and CPU work. */
+        struct state_bounds bounds = {
+                .nodes_max = pool->nodes_count * copies,
+                .workloads_max = (pool->devices + pool->nodes_count) * 8 * copies + 65536};
         struct state *state = state_new(pool->models, &bounds);
         /* Joining places nothing, so any policy does. */
         struct memo *memo = memo_new((struct policy){.kind = POLICY_FIRST_FIT}, MEMO_INDEXED);
