@@ -171,6 +171,20 @@ static int decide_ended(struct memo *memo, const struct state *state, const stru
 
 /* ---- the queue's turn ---- */
 
+/* Whether a member placed by this very group lies on the device, and had it cut as needed. */
+static bool is_taken_in_group(const struct memo *memo, uint32_t node, unsigned device)
+{
+        for (uint32_t i = 0; i < memo->facts_count; i++) {
+                const struct fact *fact = &memo->facts[i];
+                if (fact->kind != FACT_ALLOCATED || fact->allocated.node != node)
+                        continue;
+                for (unsigned k = 0; k < fact->allocated.parts_count; k++)
+                        if (fact->allocated.parts[k].device == device)
+                                return true;
+        }
+        return false;
+}
+
 static int place_steps(struct memo *memo, const struct state *state, uint32_t node,
                        const struct part *part, struct err *err)
 {
@@ -186,7 +200,7 @@ static int place_steps(struct memo *memo, const struct state *state, uint32_t no
         bool new_mode = slice && model->cut == MODEL_MODES && device->state.holders == 0;
         int rc = 0;
 
-        if (device->cut != slice || new_mode)
+        if ((device->cut != slice || new_mode) && !is_taken_in_group(memo, node, part->device))
                 rc = plan_step(memo, state, node, part->device, toggle, err);
         if (rc == 0 && slice)
                 rc = plan_step(memo, state, node, part->device, create, err);

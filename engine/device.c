@@ -92,7 +92,7 @@ static bool share_fits(const struct model *model, const struct device_state *sta
 {
         if (fit->share_milli == 0)
                 return false;
-        if (state->mode == DEVICE_SHARED)
+        if (state->mode == DEVICE_SHARED && state->foreign_slots == 0)
                 return fit->share_milli <= SHARE_WHOLE - state->share_taken_milli &&
                        fit->memory_mib <= model->memory_mib - state->share_taken_mib;
         return device_is_idle(state);

@@ -37,9 +37,14 @@ int32_t gradient_fragment(const struct model *model, const struct device_state *
         return share_fragment(free) - share_fragment(SHARE_WHOLE);
 }
 
-static int32_t idle_fragment(unsigned idle)
+/* Idle devices that are useless for groups as large as the node can hold at all. */
+static int32_t idle_fragment(unsigned idle, unsigned devices)
 {
-        return (int32_t)(idle % 2 + idle % 4 + idle % 8) * SHARE_WHOLE;
+        unsigned sum = 0;
+
+        for (unsigned group = 2; group <= 8 && group <= devices; group *= 2)
+                sum += idle % group;
+        return (int32_t)sum * SHARE_WHOLE;
 }
 
 static int64_t score_gradient(const struct memo *memo, const struct need *need,
@@ -55,7 +60,8 @@ static int64_t score_gradient(const struct memo *memo, const struct need *need,
                 growth += after->fragment - before->fragment;
                 idle -= before->idle && !after->idle;
         }
-        growth += idle_fragment(idle) - idle_fragment(class->view.idle);
+        growth += idle_fragment(idle, class->view.count) -
+                  idle_fragment(class->view.idle, class->view.count);
         return -growth * (1 << 20) + tie_by_fullness(&class->view);
 }
 

@@ -90,7 +90,7 @@ static int64_t scarcity_of(const struct memo *memo, int32_t scarcity, const stru
 }
 
 /* Worths closer than this are equal: the fuller node wins then, not a rounding of the plan. */
-#define GAIN_BITS 8
+#define GAIN_BITS 9
 #define GAIN_STEP (1 << GAIN_BITS)
 
 static int64_t score_price(const struct memo *memo, const struct need *need,

@@ -266,10 +266,18 @@ static void apply_node_set(struct state *state, uint32_t number, const struct no
                 map_enter(state->node_by_name, desc->name, slot);
         }
         struct node *node = &state->nodes[number];
+        bool other_model = node->desc.model != desc->model;
         node->desc = *desc;
         node->status = NODE_UP;
-        for (unsigned d = 0; d < NODE_DEVICES_MAX; d++)
-                node_devices(state, number)[d].state.broken = desc->broken >> d & 1;
+        for (unsigned d = 0; d < NODE_DEVICES_MAX; d++) {
+                struct device *device = &node_devices(state, number)[d];
+                device->state.broken = desc->broken >> d & 1;
+                /* What was seen of another card, or cut on it, says nothing of this one. */
+                if (other_model || d >= desc->devices) {
+                        device->state.foreign_slots = 0;
+                        device->cut = false;
+                }
+        }
         node_refresh(state, number);
         state->nodes_version++;
         state->freed++;

@@ -105,38 +105,70 @@ static bool go_on(void *self, uint32_t round, uint32_t rounds)
         return !(planner->hooks && planner->hooks->cancel && *planner->hooks->cancel);
 }
 
-static int make_prices(struct planner *planner, const struct price_kind *kinds, size_t kinds_count,
+/* Smoothings that are tried, in devices; the first one wins a tie. */
+static const double smoothings[] = {0.0125, 0.05};
+
+static int make_prices(struct planner *planner, struct price_maker *maker, double smoothing,
                        struct price_plan *plan, struct err *err)
 {
         struct price_options options = PRICE_OPTIONS_DEFAULT;
-        struct price_maker *maker;
         struct price_report report;
+
+        options.tau = smoothing;
+        options.progress = go_on;
+        options.progress_self = planner;
+        return price_maker_run(maker, plan->shapes, plan->shapes_count, &options, &plan->table,
+                               &report, err);
+}
+
+/* Makes and tries a plan for each smoothing; leaves the best table in the plan. */
+static int choose_prices(struct planner *planner, const struct replay_pool *pool,
+                         struct price_maker *maker, struct price_plan *plan,
+                         struct self_check *ret_best, struct err *err)
+{
+        const volatile int *cancel = planner->hooks ? planner->hooks->cancel : NULL;
+        struct price_table *best = mem_new(1, sizeof *best);
+        int rc = best ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+
+        for (unsigned i = 0; rc == 0 && i < ARRAY_LEN(smoothings); i++) {
+                struct self_check check;
+                rc = make_prices(planner, maker, smoothings[i], plan, err);
+                if (rc == 0)
+                        rc = self_check_run(pool, plan, i == 0, cancel, &check, err);
+                if (rc)
+                        break;
+                if (i > 0)
+                        check.plain_pct = ret_best->plain_pct;
+                if (i == 0 || check.priced_pct < ret_best->priced_pct) {
+                        *ret_best = check;
+                        *best = plan->table;
+                }
+        }
+        if (rc == 0)
+                plan->table = *best;
+        mem_free(best);
+        return rc;
+}
+
+static int make_and_try(struct planner *planner, const struct replay_pool *pool,
+                        const struct price_kind *kinds, size_t kinds_count,
+                        struct remembered *made, struct err *err)
+{
+        struct price_maker *maker;
+        struct self_check check = {0};
         int rc = price_maker_new(kinds, kinds_count, &maker, err);
 
         if (rc)
                 return rc;
-        options.progress = go_on;
-        options.progress_self = planner;
-        rc = price_maker_run(maker, plan->shapes, plan->shapes_count, &options, &plan->table,
-                             &report, err);
+        rc = choose_prices(planner, pool, maker, &made->plan, &check, err);
         price_maker_free(maker);
-        return rc;
-}
-
-static int decide_use(struct planner *planner, const struct replay_pool *pool,
-                      struct price_plan *plan, char *note, size_t note_size, struct err *err)
-{
-        const volatile int *cancel = planner->hooks ? planner->hooks->cancel : NULL;
-        struct self_check check;
-        int rc = self_check_run(pool, plan, cancel, &check, err);
-
         if (rc)
                 return rc;
-        plan->priced = check.priced_pct + PLAN_MARGIN_PCT < check.plain_pct;
-        snprintf(note, note_size,
+        made->plan.priced = check.priced_pct + PLAN_MARGIN_PCT < check.plain_pct;
+        snprintf(made->note, sizeof made->note,
                  "plan %016llx: tried, prices leave %.2f %% and fgd %.2f %%, so %s decide",
-                 (unsigned long long)plan->hash, check.priced_pct, check.plain_pct,
-                 plan->priced ? "prices" : "fragments");
+                 (unsigned long long)made->plan.hash, check.priced_pct, check.plain_pct,
+                 made->plan.priced ? "prices" : "fragments");
         return 0;
 }
 
@@ -173,10 +205,7 @@ int plan_make(void *arg, const struct replay_pool *pool, const struct price_shap
                          "no prices: more than %d kinds of node; fragments decide",
                          PRICE_KINDS_MAX);
         } else {
-                rc = make_prices(planner, kinds, kinds_count, &known->plan, err);
-                if (rc == 0)
-                        rc = decide_use(planner, pool, &known->plan, known->note,
-                                        sizeof known->note, err);
+                rc = make_and_try(planner, pool, kinds, kinds_count, known, err);
                 if (rc)
                         return rc;
         }

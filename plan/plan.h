@@ -1,9 +1,9 @@
 /* plan.h - a demand plan for a pool: prices, and whether they are worth using.
  *
- * Off the decision path. The prices come from plan/price_make.h; then the plan is
- * tried: random arrivals of the demand on the empty pool, once by the prices and once
+ * Off the decision path. Prices come from plan/price_make.h, smoothed a little and smoothed
+ * more; each is tried: random arrivals of the demand on the empty pool, by the prices and
  * by plain FGD on the same demand. Only a plan that leaves less unallocated (by
- * PLAN_MARGIN_PCT) is marked as priced; otherwise `auto` goes without prices.
+ * PLAN_MARGIN_PCT) than FGD is marked as priced; otherwise `auto` goes without prices.
  * Deterministic: the same demand and pool give the same plan, whatever their names.
  *
  * A planner remembers the last plans by the hash of demand and pool. One owner at a time.
@@ -16,7 +16,7 @@
 
 struct planner;
 
-#define PLAN_MARGIN_PCT 0.05            /* points of the pool's devices */
+#define PLAN_MARGIN_PCT 0.1             /* points of the pool's devices */
 
 struct planner *planner_new(void);      /* NULL: out of memory */
 void planner_free(struct planner *planner);                     /* NULL is fine */

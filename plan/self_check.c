@@ -136,7 +136,7 @@ static int sample(const struct replay_pool *pool, struct replay_pool *ret_sample
         return 0;
 }
 
-int self_check_run(const struct replay_pool *pool, const struct price_plan *plan,
+int self_check_run(const struct replay_pool *pool, const struct price_plan *plan, bool with_plain,
                    const volatile int *cancel, struct self_check *ret_check, struct err *err)
 {
         struct price_plan *plain = mem_new(1, sizeof *plain);
@@ -149,7 +149,7 @@ int self_check_run(const struct replay_pool *pool, const struct price_plan *plan
                 plain->priced = true;
                 rc = try_once(&few, plain, SEED + i, cancel, &check.priced_pct, err);
                 plain->priced = false;
-                if (rc == 0)
+                if (rc == 0 && with_plain)
                         rc = try_once(&few, plain, SEED + i, cancel, &check.plain_pct, err);
         }
         if (rc == 0)
