@@ -1,8 +1,8 @@
 /* The workload-blind gradient: the place where the smallest variety of future parts is lost.
  *
- * A device is as fragmented as its free room is useless for parts of each size: for
- * cut devices over the model's profiles, otherwise over tenths of a device; a node adds
- * its idle devices over groups of 2, 4 and 8. In thousandths, with an idle device as 0. */
+ * A device is as fragmented as its free room is useless for parts of each size: for cut devices
+ * over the model's profiles, otherwise over tenths of a device. In thousandths, with an idle device
+ * as 0. Among equals the fuller node, which keeps whole nodes idle for wide work. */
 #include "engine/memo_impl.h"
 #include "engine/units.h"
 
@@ -37,20 +37,9 @@ int32_t gradient_fragment(const struct model *model, const struct device_state *
         return share_fragment(free) - share_fragment(SHARE_WHOLE);
 }
 
-/* Idle devices that are useless for groups as large as the node can hold at all. */
-static int32_t idle_fragment(unsigned idle, unsigned devices)
-{
-        unsigned sum = 0;
-
-        for (unsigned group = 2; group <= 8 && group <= devices; group *= 2)
-                sum += idle % group;
-        return (int32_t)sum * SHARE_WHOLE;
-}
-
 static int64_t score_gradient(const struct memo *memo, const struct need *need,
                               const struct class *class, const struct move *move)
 {
-        unsigned idle = class->view.idle;
         int64_t growth = 0;
 
         (void)need;
@@ -58,10 +47,7 @@ static int64_t score_gradient(const struct memo *memo, const struct need *need,
                 const struct spot *before = &memo->spots[move->from[i]];
                 const struct spot *after = &memo->spots[move->next[i]];
                 growth += after->fragment - before->fragment;
-                idle -= before->idle && !after->idle;
         }
-        growth += idle_fragment(idle, class->view.count) -
-                  idle_fragment(class->view.idle, class->view.count);
         return -growth * (1 << 20) + tie_by_fullness(&class->view);
 }
 

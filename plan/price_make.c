@@ -74,6 +74,24 @@ static int check_shape(const struct price_shape *shape, size_t i, struct err *er
         return 0;
 }
 
+static int check_options(const struct price_options *options, struct err *err)
+{
+        if (!(options->tau >= 0.003 && options->tau <= 1))
+                return err_set(err, ERR_INPUT, "smoothing is %g devices; 0.003 to 1 works",
+                               options->tau);
+        if (!(options->load > 0 && options->load <= 100))
+                return err_set(err, ERR_INPUT, "load planned for is %g; above 0 to 100 works",
+                               options->load);
+        if (!(options->core_reward >= 0 && options->scarcity >= 0 && options->block >= 0))
+                return err_set(err, ERR_INPUT, "core reward %g, scarcity %g and block bonus %g "
+                               "must not be negative", options->core_reward, options->scarcity,
+                               options->block);
+        if (options->rounds < 1 || options->rounds > PRICE_ROUNDS_MAX)
+                return err_set(err, ERR_INPUT, "%u rounds; 1 to %d work", options->rounds,
+                               PRICE_ROUNDS_MAX);
+        return 0;
+}
+
 static double devices_asked(const struct price_shape *shape)
 {
         return shape->devices * (shape->share_milli / 1000.0);
@@ -147,45 +165,59 @@ static double clamp(double x, double low, double high)
         return x < low ? low : x > high ? high : x;
 }
 
-/* One gradient step on all prices at smoothing `tau`. */
-static struct price_report step_prices(struct price_maker *maker, double tau, double core_reward)
+/* Prices the cores of every kind one step further and sums the use of each item.
+ * Adds the kinds' part of the bound; returns the cores no device member is expected to use. */
+static double step_cores(struct price_maker *maker, double tau, double *bound)
 {
-        struct price_report report = { 0 };
-        double cores_left = 0;
-        double members_per_core = 0, cores = 0;
+        double members = 0, cores = 0, cores_left = 0;
         for (size_t i = 0; i < maker->items.len; i++) {
                 struct price_item *item = &maker->items.at[i];
-                report.bound += item->pi * item->supply;
-                members_per_core += item->supply;
+                members += item->supply;
                 cores += item->supply * item->cores;
                 item->used = 0;
         }
-        members_per_core /= fmax(cores, 1e-9);
-        report.bound += (core_reward - maker->core_floor) * maker->cores_only;
-
+        double step = STEP * tau * members / fmax(cores, 1e-9);
         for (size_t k = 0; k < maker->kinds_len; k++) {
                 const struct price_kind *kind = &maker->kinds[k];
                 double have = kind->cpu_milli / 1000.0;
                 double price = fmax(maker->core_price[k], maker->core_floor);
                 price_fill_run(&maker->fill, &maker->items, kind, price, tau);
                 double used = price_fill_use(&maker->fill, &maker->items, kind);
-                report.bound += kind->nodes *
-                                (price * have +
-                                 tau * price_fill_node_log(&maker->fill, kind->devices));
+                double value = price * have +
+                               tau * price_fill_node_log(&maker->fill, kind->devices);
+                *bound += kind->nodes * value;
                 cores_left += kind->nodes * fmax(0, have - used);
                 double pull = clamp(log((used + 1e-9) / (have + 1e-9)), -1, 1);
-                maker->core_price[k] = fmax(price + STEP * tau * members_per_core * pull,
-                                            maker->core_floor);
+                maker->core_price[k] = fmax(price + step * pull, maker->core_floor);
         }
+        return cores_left;
+}
+
+/* Moves each price towards "used = supply"; returns how far, weighted by supply. */
+static double step_items(struct price_maker *maker, double tau)
+{
+        double moved = 0;
         for (size_t i = 0; i < maker->items.len; i++) {
                 struct price_item *item = &maker->items.at[i];
                 double pull = clamp(log((item->used + 1e-9) / item->supply), -STEP_LOG_MAX,
                                     STEP_LOG_MAX);
                 double pi = clamp(item->pi + STEP * tau * pull, 0,
                                   item->reward + PI_SPAN * tau);
-                report.step += fabs(pi - item->pi) * item->supply;
+                moved += fabs(pi - item->pi) * item->supply;
                 item->pi = pi;
         }
+        return moved;
+}
+
+static struct price_report step_prices(struct price_maker *maker, double tau, double core_reward)
+{
+        struct price_report report = { 0 };
+        for (size_t i = 0; i < maker->items.len; i++)
+                report.bound += maker->items.at[i].pi * maker->items.at[i].supply;
+        report.bound += (core_reward - maker->core_floor) * maker->cores_only;
+        double cores_left = step_cores(maker, tau, &report.bound);
+        report.step = step_items(maker, tau);
+
         double pull = clamp(log((maker->cores_only + 1) / (cores_left + 1)), -1, 1);
         maker->core_floor = clamp(maker->core_floor + CORE_STEP * core_reward * pull, 0,
                                   core_reward);
@@ -325,10 +357,9 @@ int price_maker_run(struct price_maker *maker, const struct price_shape *shapes,
         assert(options);
 
         struct price_report report = { 0 };
-        if (!(options->tau >= 0.003 && options->tau <= 1))
-                return err_set(err, ERR_INPUT, "smoothing is %g devices; 0.003 to 1 works",
-                               options->tau);
-        int rc = read_demand(maker, shapes, shapes_len, options->load, err);
+        int rc = check_options(options, err);
+        if (rc == 0)
+                rc = read_demand(maker, shapes, shapes_len, options->load, err);
         if (rc == 0)
                 rc = solve(maker, options, &report, err);
         if (rc)

@@ -13,7 +13,8 @@
  *
  * Floating point, no globals, no threads, no clock: plan side only. The same input in the same
  * order gives the same table; callers sort shapes and kinds by content, never by name.
- * Cost: rounds x kinds x (shapes + 100 x distinct share sizes); 0.03 s for the 1,213 openb nodes.
+ * Cost: rounds x kinds x (shapes + 100 x distinct share sizes); node counts do not matter.
+ * Measured: 25 ms for the 15 kinds and 91 shapes of openb's default list, 600 rounds.
  */
 #pragma once
 
@@ -27,12 +28,14 @@ struct price_shape;
 struct price_table;
 struct price_maker;                     /* opaque, freed by price_maker_free() */
 
+enum { PRICE_ROUNDS_MAX = 100000 };
+
 struct price_options {
         double tau;                     /* smoothing, in devices; 0.003 to 1 */
         double load;                    /* demand planned for / devices of the pool */
         double core_reward;             /* devices a CPU-only core is worth */
         double scarcity;                /* weight of crowded models, devices per device asked */
-        double block;                   /* bonus for whole blocks of idle devices, see .c */
+        double block;                   /* weight of idle blocks kept for wide shapes */
         uint32_t rounds;
         /* Called every 16 rounds if not NULL; returning false cancels. */
         bool (*progress)(void *self, uint32_t round, uint32_t rounds);
@@ -45,7 +48,7 @@ struct price_options {
 
 struct price_report {
         double bound;                   /* devices: value of the smoothed dual */
-        double step;                    /* devices: sum n_s x last change of pi_s; small = settled */
+        double step;                    /* last change of pi, x supply; below 1 = settled */
 };
 
 /* Makes a maker for these node kinds (copied). Returns 0, -ERR_INPUT (a bound of

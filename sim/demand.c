@@ -64,6 +64,18 @@ void demand_add(struct demand *demand, const struct need *need, uint64_t weight)
                 demand_add_shape(demand, &shape, weight);
 }
 
+void demand_halve(struct demand *demand)
+{
+        uint32_t kept = 0;
+
+        for (uint32_t s = 0; s < demand->count; s++) {
+                demand->shapes[s].weight /= 2;
+                if (demand->shapes[s].weight > 0)
+                        demand->shapes[kept++] = demand->shapes[s];
+        }
+        demand->count = kept;
+}
+
 void demand_of(const struct need *needs, uint32_t count, struct demand *ret_demand)
 {
         ret_demand->count = 0;

@@ -17,4 +17,6 @@ struct demand {
 void demand_add(struct demand *demand, const struct need *need, uint64_t weight);
 /* A shape as such; its own weight does not count. */
 void demand_add_shape(struct demand *demand, const struct price_shape *shape, uint64_t weight);
+/* Every weight counts half; shapes that fall to 0 are forgotten. */
+void demand_halve(struct demand *demand);
 void demand_of(const struct need *needs, uint32_t count, struct demand *ret_demand);

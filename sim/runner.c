@@ -52,6 +52,19 @@ static int set_plan(struct runner *runner, const struct demand *demand, int64_t 
         return engine_run(runner->state, runner->memo, &input, now_ms, NULL, NULL, err);
 }
 
+/* When to plan next; old counts fade once the pool has been asked for about once over. */
+static void learn_later(struct runner *runner)
+{
+        uint64_t turn = runner->devices > KNOWLEDGE_TURN ? runner->devices : KNOWLEDGE_TURN;
+
+        if (runner->learn_at < turn) {
+                runner->learn_at *= 2;
+                return;
+        }
+        runner->learn_at += turn;
+        demand_halve(&runner->seen);
+}
+
 static int learn(struct runner *runner, const struct need *need, int64_t now_ms, struct err *err)
 {
         struct demand *demand;
@@ -59,7 +72,7 @@ static int learn(struct runner *runner, const struct need *need, int64_t now_ms,
         demand_add(&runner->seen, need, 1);
         if (runner->arrived < runner->learn_at)
                 return 0;
-        runner->learn_at *= 2;
+        learn_later(runner);
         demand = mem_new(1, sizeof *demand);
         if (!demand)
                 return err_set(err, ERR_NOMEM, "out of memory");
@@ -81,6 +94,7 @@ int runner_init(struct runner *runner, const struct replay_pool *pool, uint32_t 
                                   .given = given,
                                   .learns = learns,
                                   .learn_at = KNOWLEDGE_FIRST,
+                                  .devices = (uint64_t)pool->devices * copies,
                                   .next_id = 1,
                                   .facts_hash = 1};
         /* The published policies do not doubt what they are given. */
