@@ -4,7 +4,7 @@ BUILD        ?= build
 BUILD_ASAN   ?= build-asan
 BUILD_FUZZ   ?= build-fuzz
 FUZZ_SECONDS ?= 60
-UP_SCENARIO  ?= examples/tour.yaml
+UP_SCENARIO  ?= examples/replay-pool.yaml
 
 .PHONY: help up build test bench fuzz fuzz-keep format clean deps
 .DEFAULT_GOAL := help

@@ -320,15 +320,22 @@ static bool is_open(const struct memo *memo, const struct state *state, uint32_t
         return state->buckets[bucket].count > 0 && memo->blocked[bucket] != state->freed + 1;
 }
 
-static uint32_t first_open(const struct memo *memo, const struct state *state)
+static void open_sift(const struct state *state, uint32_t *open, uint32_t count, uint32_t at)
 {
-        uint32_t first = NONE;
+        uint32_t bucket = open[at];
 
-        for (uint32_t b = 0; b < state->buckets_count; b++)
-                if (is_open(memo, state, b) &&
-                    (first == NONE || head_goes_before(state, b, first)))
-                        first = b;
-        return first;
+        for (;;) {
+                uint32_t child = 2 * at + 1;
+                if (child >= count)
+                        break;
+                if (child + 1 < count && head_goes_before(state, open[child + 1], open[child]))
+                        child++;
+                if (!head_goes_before(state, open[child], bucket))
+                        break;
+                open[at] = open[child];
+                at = child;
+        }
+        open[at] = bucket;
 }
 
 /* Whether all that waited before this submission is known not to fit. */
@@ -339,16 +346,25 @@ static bool only_new(const struct memo *memo, const struct state *state, const s
                memo->settled_arrivals + 1 == state->arrivals;
 }
 
-static uint32_t next_bucket(const struct memo *memo, const struct state *state,
-                            const struct input *input)
+/* The buckets that may fit, as a heap in the queue's order. */
+static uint32_t collect_open(struct memo *memo, const struct state *state,
+                             const struct input *input)
 {
-        if (!only_new(memo, state, input))
-                return first_open(memo, state);
-        uint32_t slot = state_workload(state, input->request.workload);
-        if (slot == NONE || state->workloads[slot].members_placed > 0)
-                return NONE;
-        uint32_t bucket = state->workloads[slot].bucket;
-        return is_open(memo, state, bucket) ? bucket : NONE;
+        uint32_t count = 0;
+
+        if (only_new(memo, state, input)) {
+                uint32_t slot = state_workload(state, input->request.workload);
+                if (slot == NONE || state->workloads[slot].members_placed > 0)
+                        return 0;
+                memo->open[0] = state->workloads[slot].bucket;
+                return is_open(memo, state, memo->open[0]);
+        }
+        for (uint32_t b = 0; b < state->buckets_count; b++)
+                if (is_open(memo, state, b))
+                        memo->open[count++] = b;
+        for (uint32_t at = count / 2; at-- > 0;)
+                open_sift(state, memo->open, count, at);
+        return count;
 }
 
 static void settle(struct memo *memo, const struct state *state)
@@ -371,33 +387,45 @@ static int refuse_once(struct memo *memo, const struct state *state, const struc
         return refuse(memo, input->request.workload, GATE_FIT, NULL, err);
 }
 
+/* blocked, feasible and open grow together. */
 static bool buckets_room(struct memo *memo, uint32_t count)
 {
-        uint32_t room = memo->buckets_room;
+        uint32_t blocked = memo->buckets_room, feasible = memo->buckets_room;
 
-        if (count == 0)
+        if (count <= memo->buckets_room)
                 return true;
-        if (!memo_room(memo, &memo->blocked, &room, count - 1, sizeof *memo->blocked))
+        if (!memo_room(memo, &memo->blocked, &blocked, count - 1, sizeof *memo->blocked) ||
+            !memo_room(memo, &memo->feasible, &feasible, count - 1, sizeof *memo->feasible) ||
+            !memo_room(memo, &memo->open, &memo->open_room, count - 1, sizeof *memo->open))
                 return false;
-        room = memo->buckets_room;
-        return memo_room(memo, &memo->feasible, &room, count - 1, sizeof *memo->feasible) &&
-               (memo->buckets_room = room, true);
+        memo->buckets_room = blocked;
+        return true;
+}
+
+/* A search that ran out of a bounded table is done once more on a fresh memo. */
+static int place_surely(struct memo *memo, const struct state *state, uint32_t bucket,
+                        struct err *err)
+{
+        for (unsigned tries = 0; tries < 2; tries++) {
+                memo->facts_count = 0;
+                int rc = memo_sync(memo, state, err);
+                if (rc == 0)
+                        rc = place_head(memo, state, bucket, err);
+                if (rc < 0 || !memo->failed)
+                        return rc;
+        }
+        return no_memory(err);
 }
 
 static int decide_queue(struct memo *memo, const struct state *state, const struct input *input,
                         bool *ret_more, struct err *err)
 {
-        int rc = memo_sync(memo, state, err);
-
-        if (rc)
-                return rc;
         if (!buckets_room(memo, state->buckets_count))
                 return no_memory(err);
-        for (;;) {
-                uint32_t bucket = next_bucket(memo, state, input);
-                if (bucket == NONE)
-                        break;
-                rc = place_head(memo, state, bucket, err);
+        uint32_t count = collect_open(memo, state, input);
+        while (count > 0) {
+                uint32_t bucket = memo->open[0];
+                int rc = place_surely(memo, state, bucket, err);
                 if (rc < 0)
                         return rc;
                 if (rc == 1) {
@@ -409,6 +437,9 @@ static int decide_queue(struct memo *memo, const struct state *state, const stru
                         return 0;
                 }
                 memo->blocked[bucket] = state->freed + 1;
+                memo->open[0] = memo->open[--count];
+                if (count > 0)
+                        open_sift(state, memo->open, count, 0);
         }
         settle(memo, state);
         return refuse_once(memo, state, input, err);

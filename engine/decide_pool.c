@@ -80,13 +80,16 @@ static int check_desc(const struct state *state, const struct node_desc *desc, s
 static int decide_node_set(struct memo *memo, const struct state *state, const struct input *input,
                            struct err *err)
 {
-        const struct node_desc *desc = &input->node;
+        struct node_desc settled = input->node;
+        const struct node_desc *desc = &settled;
         uint32_t node = state_node(state, desc->name);
         bool joins = input->kind == INPUT_NODE_JOINED;
         int rc = check_desc(state, desc, err);
 
         if (rc)
                 return rc;
+        if (desc->devices == 0)
+                settled.model = 0;      /* a model of no device means nothing */
         if (joins && node != NONE)
                 return err_set(err, ERR_EXISTS, "node '%s' is in the pool already",
                                name_text(state, desc->name));

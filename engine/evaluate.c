@@ -16,8 +16,10 @@ static bool look_admits(struct memo *memo, uint32_t look, uint32_t kind)
         struct look *cache = &memo->looks[look];
 
         if (kind >= cache->admits_room &&
-            !memo_room(memo, &cache->admits, &cache->admits_room, kind, sizeof *cache->admits))
+            !memo_room(memo, &cache->admits, &cache->admits_room, kind, sizeof *cache->admits)) {
+                memo->failed = true;
                 return false;
+        }
         if (cache->admits[kind] == 0)
                 cache->admits[kind] = node_admits(memo->state, &memo->kinds[kind].desc,
                                                   look_need(memo, look))

@@ -67,7 +67,7 @@ static void forget(struct memo *memo)
         memo->spots_count = memo->spots_room = 0;
         memo->kinds_count = memo->kinds_room = 0;
         memo->nodes_room = 0;
-        memo->synced = false;
+        memo->synced = memo->failed = false;
         memo->bytes = 0;
 }
 
@@ -83,6 +83,7 @@ void memo_free(struct memo *memo)
         mem_free(memo->facts);
         mem_free(memo->blocked);
         mem_free(memo->feasible);
+        mem_free(memo->open);
         gang_scratch_free(memo->gang);
         mem_free(memo);
 }
@@ -375,7 +376,7 @@ static bool follow_changes(struct memo *memo, const struct state *state)
 
 static bool is_stale(const struct memo *memo, const struct state *state)
 {
-        return !memo->synced || memo->state != state || memo->plan_seen != state->plan_version ||
+        return !memo->synced || memo->failed || memo->state != state || memo->plan_seen != state->plan_version ||
                memo->nodes_room < state->node_slots.high ||
                state->changes_count - memo->changes_seen > CHANGES_RING ||
                memo->spots_count >= SPOTS_MAX ||

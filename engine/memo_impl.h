@@ -167,6 +167,7 @@ struct memo {
         uint32_t aside_room;
 
         bool synced;
+        bool failed;                    /* a bounded or allocated table was full: nothing found counts */
         uint64_t changes_seen, plan_seen;
 
         struct fragment_target target;  /* of the plan's demand */
@@ -177,6 +178,8 @@ struct memo {
         uint64_t *blocked;              /* by bucket: state->freed + 1 when it did not fit */
         uint64_t *feasible;             /* by bucket: state->nodes_version + 1 when it could fit */
         uint32_t buckets_room;
+        uint32_t *open;                 /* scratch: a heap of buckets that may fit */
+        uint32_t open_room;
         bool settled;
         uint64_t settled_freed, settled_arrivals;
         struct gang_scratch *gang;
@@ -190,9 +193,9 @@ int memo_sync(struct memo *memo, const struct state *state, struct err *err);
 /* Grows an array of the memo to hold index `need`; false: out of memory. */
 bool memo_room(struct memo *memo, void *array_pointer, uint32_t *room, uint32_t need, size_t size);
 
-/* spot.c */
+/* spot.c. 0 and NULL: no room; memo->failed is set, and the search is done again on a fresh memo. */
 uint32_t spot_intern(struct memo *memo, unsigned model, const struct device_state *state);
-const struct step *spot_step(struct memo *memo, uint32_t look, uint32_t spot);  /* NULL: no memory */
+const struct step *spot_step(struct memo *memo, uint32_t look, uint32_t spot);
 int spot_compare(const struct memo *memo, uint32_t a, uint32_t b);
 
 /* class.c */

@@ -25,7 +25,7 @@ static uint64_t spot_hash(unsigned model, const struct device_state *state)
         return map_mix(words[0] ^ map_mix(words[1] ^ map_mix(words[2])));
 }
 
-static bool spot_fill(struct memo *memo, struct spot *spot, unsigned model,
+static void spot_fill(struct memo *memo, struct spot *spot, unsigned model,
                       const struct device_state *state)
 {
         const struct model *figures = model_get(memo->state->models, model);
@@ -38,7 +38,6 @@ static bool spot_fill(struct memo *memo, struct spot *spot, unsigned model,
                               .fragment = gradient_fragment(figures, state)};
         spot->order = (uint64_t)spot->free_units << 40 | spot_hash(model, state) >> 24;
         price_spot(memo, spot);
-        return true;
 }
 
 uint32_t spot_intern(struct memo *memo, unsigned model, const struct device_state *state)
@@ -56,10 +55,11 @@ uint32_t spot_intern(struct memo *memo, unsigned model, const struct device_stat
         }
         uint32_t number = memo->spots_count ? memo->spots_count : 1;
         if (number >= SPOTS_MAX ||
-            !memo_room(memo, &memo->spots, &memo->spots_room, number, sizeof *memo->spots))
+            !memo_room(memo, &memo->spots, &memo->spots_room, number, sizeof *memo->spots) ||
+            map_set(&memo->spot_by_hash, key, number) != 0) {
+                memo->failed = true;
                 return 0;
-        if (map_set(&memo->spot_by_hash, key, number) != 0)
-                return 0;
+        }
         spot_fill(memo, &memo->spots[number], model, &settled);
         memo->spots_count = number + 1;
         return number;
@@ -122,16 +122,15 @@ static void step_fill(struct memo *memo, uint32_t look, uint32_t number, struct 
         step->next = spot_intern(memo, spot_model, &state);
 }
 
-/* NULL: out of memory. */
 const struct step *spot_step(struct memo *memo, uint32_t look, uint32_t spot)
 {
         struct look *cache = &memo->looks[look];
 
-        if (spot >= cache->steps_room) {
-                if (memo->bytes > STEPS_BYTES_MAX ||
-                    !memo_room(memo, &cache->steps, &cache->steps_room, spot,
-                               sizeof *cache->steps))
-                        return NULL;
+        if (spot >= cache->steps_room &&
+            (memo->bytes > STEPS_BYTES_MAX ||
+             !memo_room(memo, &cache->steps, &cache->steps_room, spot, sizeof *cache->steps))) {
+                memo->failed = true;
+                return NULL;
         }
         struct step *step = &cache->steps[spot];
         if (step->next == STEP_UNKNOWN)

@@ -14,6 +14,7 @@
 #include "proto/scenario_impl.h"
 
 #define NODES_MAX 1000000               /* of an equal pool; the engine has bounds of its own */
+#define SEED_MAX  INT64_MAX             /* a whole number to every reader of JSON */
 
 const char *const scenario_method_names[TASK_METHODS_END] = {
         [TASK_WHOLE] = "whole",
@@ -226,7 +227,7 @@ static int parse_seed(const char *text, size_t length, uint64_t *ret_seed, struc
 
         memcpy(number, text, kept);
         number[kept] = '\0';
-        return num_u64(number, 0, UINT64_MAX, ret_seed, err);
+        return num_u64(number, 0, SEED_MAX, ret_seed, err);
 }
 
 int scenario_parse_seeds(const char *text, struct scenario *scenario, struct err *err)

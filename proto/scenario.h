@@ -75,11 +75,11 @@ struct scenario_workload {
         enum workload_source source;
         enum workload_arrivals arrivals;
         char openb_pods[SCENARIO_PATH_MAX];
-        uint16_t arrive_pct;                    /* SHUFFLED: until so much of the pool was asked for */
+        uint16_t arrive_pct;                    /* SHUFFLED: until so much was asked for */
         /* POISSON: offered load, 1000 = the whole pool. Measured in devices (openb), memory slices
          * (a mix of slices; else units), or units that tasks really need (tasks). */
         uint32_t load_milli;
-        uint32_t mean_life;                     /* in time steps (milliseconds of virtual time / 1000) */
+        uint32_t mean_life;                     /* in steps of 1000 ms of virtual time */
         uint32_t warmup_lives, measure_lives;
         uint32_t mix_count;
         struct scenario_mix mix[SCENARIO_MIX_MAX];
@@ -127,8 +127,8 @@ int scenario_load_with(const char *path, const struct model_table *models,
 int scenario_decode_doc(const char *file, const struct doc *doc, const struct model_table *models,
                         struct scenario *ret_scenario, struct err *err);
 
-/* The smallest base profile (in units, then by its place in the model's list) with the task's compute
- * and memory; -1: no profile holds it, it takes a whole device. */
+/* The smallest base profile (in units, then by its place in the model's list) that has the task's
+ * compute and memory; -1: no profile holds it, it takes a whole device. */
 int scenario_task_profile(const struct model *model, const struct scenario_task *task);
 
 /* "auto,fgd,random:7" and "42..51" (or "42") as the command line gives them; they replace what the

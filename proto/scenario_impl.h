@@ -1,4 +1,4 @@
-/* scenario_impl.h - shared by scenario.c (the whole document) and scenario_work.c (its workload). */
+/* scenario_impl.h - shared by scenario.c (the document) and scenario_work.c (its workload). */
 #pragma once
 
 #include "proto/scenario.h"
@@ -14,7 +14,7 @@ _Static_assert((int)TASK_WHOLE == METHOD_WHOLE && (int)TASK_SLICE == METHOD_SLIC
                (int)TASK_SHARE == METHOD_SHARE, "one list of names");
 
 struct reader {
-        const struct model *model;      /* of the pool, where all its devices are alike; else NULL */
+        const struct model *model;      /* of the pool, where all devices are alike; else NULL */
         struct scenario *scenario;      /* under construction */
 };
 

@@ -10,11 +10,11 @@
 #include "engine/units.h"
 #include "proto/scenario_impl.h"
 
-#define ARRIVE_PCT_MAX  10000
-#define LOAD_MILLI_MAX  100000
-#define WEIGHT_MILLI_MAX 1000000000u    /* a million */
-#define LIFE_MAX        1000000
-#define LIVES_MAX       1000
+#define ARRIVE_PCT_MAX        10000
+#define LOAD_MILLI_MAX        100000
+#define WEIGHT_MILLI_MAX      1000000000u       /* a million */
+#define LIFE_MAX              1000000
+#define LIVES_MAX             1000
 #define SLOWDOWN_PERMILLE_MAX 10000     /* a neighbour makes work take 11 times as long */
 
 /* ---- mix: {1g.5gb: 1, whole: 0.5, share:250: 2} ---- */
@@ -275,7 +275,8 @@ static int read_methods(const struct reader *reader, const struct doc_node *root
                 return rc;
         DOC_EACH (node, list) {
                 unsigned method = 0;
-                if ((rc = doc_choice(node, scenario_method_names, TASK_METHODS_END, &method, err)) < 0)
+                rc = doc_choice(node, scenario_method_names, TASK_METHODS_END, &method, err);
+                if (rc < 0)
                         return rc;
                 if (seen >> method & 1)
                         return doc_fail(node, err, "method '%s' stands twice; name it once",
@@ -313,7 +314,8 @@ static int read_shuffled(const struct doc_node *map, struct scenario_workload *w
         static const char *const poisson[] = {"load", "mean_life", "warmup_lives", "measure_lives"};
         uint32_t arrive_pct = 130;
         int rc = scenario_refuse_keys(map, poisson, ARRAY_LEN(poisson),
-                                      "goes with 'arrivals: poisson' only; leave it out or add that",
+                                      "goes with 'arrivals: poisson' only; add that, or leave it "
+                                      "out",
                                       err);
 
         if (rc == 0)

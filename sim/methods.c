@@ -431,7 +431,9 @@ static void report(struct bench *bench, struct methods_figures *ret_figures)
                 .count_pct = percent((double)sums->accepted, (double)sums->arrived, 100),
                 .units_pct = percent(sums->accepted_units, sums->arrived_units, 100),
                 .done_per_life = (double)sums->done / bench->scenario->workload.measure_lives,
-                .slowdown_pct = percent(sums->done_time - sums->done_work, sums->done_work, 0),
+                /* Rounding may leave a hair below 0 where nobody has neighbours. */
+                .slowdown_pct = percent(fmax(0, sums->done_time - sums->done_work),
+                                        sums->done_work, 0),
                 .busy_pct = percent(sums->busy_time, time * bench->pool.devices, 0),
                 .decided = runner->accepted,
                 .decide_s = (double)runner->decide_ns / 1e9,

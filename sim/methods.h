@@ -22,18 +22,18 @@
 struct err;
 struct model_table;
 
-/* What happened in the measured time, which starts when the warm-up is over. A task counts as arrived
- * when it came in that time, as done when it left in it. */
+/* What happened in the measured time, which starts when the warm-up is over. A task counts as
+ * arrived when it came in that time, as done when it left in it. */
 struct methods_figures {
         uint64_t arrived, accepted, refused;    /* tasks; arrived == accepted + refused */
         double count_pct;                       /* accepted of arrived; 100 when nothing arrived */
         double units_pct;                       /* the same by units of what each task needs */
         double done_per_life;                   /* tasks finished per mean life */
-        double slowdown_pct;                    /* time taken beyond the work of the finished tasks */
+        double slowdown_pct;                    /* time beyond the work of the finished tasks */
         double busy_pct;                        /* devices with at least one holder, mean in time */
         uint64_t decided;                       /* placements of the whole run, warm-up included */
-        double decide_s;                        /* decide + apply of those, their exits not counted */
-        double decide_p50_us, decide_p99_us;    /* one submission, all its steps, refused ones too */
+        double decide_s;                        /* decide + apply of those, exits not counted */
+        double decide_p50_us, decide_p99_us;    /* one submission, refused ones too */
         uint64_t facts_hash;                    /* chain over all facts */
 };
 

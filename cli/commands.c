@@ -1,0 +1,58 @@
+/* The table of commands; each stands in its own file, but for those that are only words.
+ * BERTH_VERSION comes from the build. */
+#include <stdio.h>
+
+#include "base/err.h"
+#include "cli/command.h"
+#include "cli/replay.h"
+
+static const struct command_option no_options[] = {{0}};
+
+static int run_help(const struct command_call *call)
+{
+        struct err err;
+
+        if (call->arguments_count == 0) {
+                command_list(stdout);
+                return EXIT_FINE;
+        }
+        const struct command *command = command_find(call->arguments[0], &err);
+        if (!command) {
+                fprintf(stderr, "berth help: %s\n", err.text);
+                return EXIT_BAD_INPUT;
+        }
+        command_help(command, stdout);
+        return EXIT_FINE;
+}
+
+static int run_version(const struct command_call *call)
+{
+        (void)call;
+        puts("berth " BERTH_VERSION);
+        return EXIT_FINE;
+}
+
+const struct command commands[] = {
+        {.name = "replay",
+         .arguments = "SCENARIO.yaml",
+         .arguments_min = 1,
+         .arguments_max = 1,
+         .summary = "fill a pool with a workload in virtual time and compare placements",
+         .details = replay_details,
+         .options = replay_options,
+         .run = replay_command},
+        {.name = "help",
+         .arguments = "[COMMAND]",
+         .arguments_max = 1,
+         .summary = "what there is, or one command in full",
+         .details = "",
+         .options = no_options,
+         .run = run_help},
+        {.name = "version",
+         .arguments = "",
+         .summary = "which version this is",
+         .details = "",
+         .options = no_options,
+         .run = run_version},
+        {0},
+};

@@ -1,0 +1,29 @@
+/* grid.h - a table of texts for the terminal.
+ *
+ * Columns that do not fit beside each other are printed in blocks below each other, the first
+ * columns (what a row is about) in each of them. One owner; texts are copied.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+struct err;
+struct grid;
+
+#define GRID_COLUMNS_MAX 96
+#define GRID_ROWS_MAX    128
+#define GRID_CELL_MAX    112            /* bytes with the final NUL; longer texts are cut */
+
+/* `fixed_count`: how many of the first columns stand in every block. NULL: out of memory. */
+struct grid *grid_new(size_t fixed_count);
+void grid_free(struct grid *grid);                      /* NULL is fine */
+
+void grid_column(struct grid *grid, const char *title, bool is_number);
+void grid_row(struct grid *grid);                       /* the cells that follow stand in it */
+/* The next cell of the row. */
+void grid_cell(struct grid *grid, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Prints; a column all of whose cells are empty is left out. 0 or -ERR_NOMEM. */
+int grid_print(const struct grid *grid, size_t width, FILE *file, struct err *err);

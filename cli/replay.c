@@ -1,0 +1,244 @@
+#include "cli/replay.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "cli/command.h"
+#include "cli/replay_out.h"
+#include "plan/plan.h"
+#include "proto/model_doc.h"
+#include "proto/scenario.h"
+#include "sim/replay.h"
+
+const struct command_option replay_options[] = {
+        {"placement", 'p', "P,...", "compare these instead of the scenario's placements"},
+        {"seeds", 's', "A..B", "run these instead of the scenario's seeds"},
+        {"models", 0, "FILE", "know these device models too (kind: DeviceModels)"},
+        {"json", 0, "FILE|-", "write the figures as JSON; - prints them instead of the tables"},
+        {"svg", 0, "FILE", "draw unallocated % over arrived % (shuffled arrivals only)"},
+        {"quiet", 'q', NULL, "no progress"},
+        {0},
+};
+
+const char replay_details[] =
+        "A scenario is a document of kind Replay: a pool, a workload, what to compare. Its paths\n"
+        "start from its own folder. Every placement meets the same arrivals. docs/replay.md\n"
+        "describes all keys and figures.\n"
+        "\n"
+        "placements: auto, fgd, gradient, first-fit, best-fit, worst-fit, packing, clustering,\n"
+        "            dot-product, random, random:SEED\n"
+        "\n"
+        "examples:\n"
+        "  berth replay examples/replay-pool.yaml\n"
+        "  berth replay examples/replay-pool.yaml --placement auto,first-fit --seeds 1..3\n"
+        "  berth replay examples/replay-pool.yaml --svg curve.svg --json figures.json\n"
+        "  berth replay examples/replay-slices.yaml --json - | jq '.runs[].acceptance'\n"
+        "\n"
+        "exit status: 0 done; 2 a document, file or option is wrong; 130 stopped by Ctrl-C, and\n"
+        "what was finished has been printed; 1 anything else\n";
+
+/* ---- stopping ---- */
+
+static volatile int stop_asked;
+
+static void ask_to_stop(int signal_number)
+{
+        (void)signal_number;
+        stop_asked = 1;
+}
+
+/* The second signal ends the program as usual. */
+static void catch_signals(void)
+{
+        struct sigaction action = {.sa_handler = ask_to_stop, .sa_flags = (int)SA_RESETHAND};
+
+        stop_asked = 0;
+        sigemptyset(&action.sa_mask);
+        sigaction(SIGINT, &action, NULL);
+        sigaction(SIGTERM, &action, NULL);
+}
+
+/* ---- progress ---- */
+
+struct progress {
+        bool is_shown;
+        bool is_dirty;                  /* a line stands there */
+        int64_t next_ns;
+};
+
+static void show_progress(void *arg, const char *what, uint64_t done, uint64_t total)
+{
+        struct progress *progress = arg;
+        int64_t now_ns = time_monotonic_ns();
+
+        if (!progress->is_shown || now_ns < progress->next_ns)
+                return;
+        progress->next_ns = now_ns + 100000000;
+        progress->is_dirty = true;
+        fprintf(stderr, "\r\033[K%.60s: %" PRIu64 " of %" PRIu64, what, done, total);
+        if (total > 0 && done <= total)
+                fprintf(stderr, " (%.0f %%)", 100 * (double)done / (double)total);
+        fflush(stderr);
+}
+
+static void clear_progress(struct progress *progress)
+{
+        if (progress->is_dirty)
+                fputs("\r\033[K", stderr);
+        progress->is_dirty = false;
+}
+
+/* ---- what was asked for ---- */
+
+struct job {
+        const char *json, *svg;         /* files, "-" or NULL */
+        bool is_quiet;
+        struct model_table *models;
+        struct scenario *scenario;
+        struct replay_result *result;
+        struct planner *planner;        /* one for all runs: it remembers plans */
+};
+
+static int read_scenario(const struct command_call *call, struct job *job, struct err *err)
+{
+        const char *models = command_value(call, "models");
+        const char *placement = command_value(call, "placement");
+        const char *seeds = command_value(call, "seeds");
+        int rc;
+
+        job->models = model_table_new();
+        job->scenario = mem_new(1, sizeof *job->scenario);
+        job->result = mem_new(1, sizeof *job->result);
+        job->planner = planner_new();
+        if (!job->models || !job->scenario || !job->result || !job->planner)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        if ((rc = model_doc_builtin(job->models, err)) < 0 ||
+            (models && (rc = model_doc_load(models, job->models, err)) < 0) ||
+            (rc = scenario_load_with(call->arguments[0], job->models, job->scenario, err)) < 0)
+                return rc;
+        if (placement && (rc = scenario_parse_placements(placement, job->scenario, err)) < 0)
+                return err_prefix(err, "--placement");
+        if (seeds && (rc = scenario_parse_seeds(seeds, job->scenario, err)) < 0)
+                return err_prefix(err, "--seeds");
+        return 0;
+}
+
+static int check_outputs(const struct command_call *call, struct job *job, struct err *err)
+{
+        job->json = command_value(call, "json");
+        job->svg = command_value(call, "svg");
+        job->is_quiet = command_value(call, "quiet") != NULL;
+        if ((job->json && !*job->json) || (job->svg && !*job->svg))
+                return err_set(err, ERR_INPUT, "an empty file name; write one, or - for standard "
+                                               "output");
+        if (job->json && job->svg && str_equal(job->json, job->svg))
+                return err_set(err, ERR_INPUT, "--json and --svg name the same file; write two");
+        if (job->svg && !replay_has_curve(job->scenario, err))
+                return -ERR_INPUT;
+        return 0;
+}
+
+/* ---- what comes out ---- */
+
+static size_t terminal_width(void)
+{
+        struct winsize size;
+        const char *text = getenv("COLUMNS");
+        uint64_t columns = 100;
+
+        if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+                return size.ws_col;
+        if (text)
+                (void)num_u64(text, 20, 10000, &columns, NULL);
+        return (size_t)columns;
+}
+
+typedef int make_text(const struct scenario *scenario, const struct replay_result *result,
+                      bool is_whole, char **ret_text, size_t *ret_size, struct err *err);
+
+static int write_text(const struct job *job, bool is_whole, make_text *make, const char *path,
+                      struct err *err)
+{
+        char *text = NULL;
+        size_t size;
+
+        if (!path)
+                return 0;
+        int rc = make(job->scenario, job->result, is_whole, &text, &size, err);
+        if (rc == 0)
+                rc = file_write(path, text, size, err);
+        mem_free(text);
+        return rc;
+}
+
+static int write_all(const struct job *job, bool is_whole, struct err *err)
+{
+        bool takes_stdout = (job->json && str_equal(job->json, "-")) ||
+                            (job->svg && str_equal(job->svg, "-"));
+        int rc = 0;
+
+        if (!takes_stdout)
+                rc = replay_table(job->scenario, job->result, is_whole, terminal_width(), stdout,
+                                  err);
+        if (rc == 0)
+                rc = write_text(job, is_whole, replay_json, job->json, err);
+        return rc < 0 ? rc : write_text(job, is_whole, replay_svg, job->svg, err);
+}
+
+static int run_job(const struct command_call *call, struct job *job, bool *ret_stopped,
+                   struct err *err)
+{
+        struct progress progress = {0};
+        struct replay_hooks hooks = {.progress = show_progress,
+                                     .progress_arg = &progress,
+                                     .make_plan = plan_make,
+                                     .cancel = &stop_asked};
+        int rc;
+
+        if ((rc = read_scenario(call, job, err)) < 0 || (rc = check_outputs(call, job, err)) < 0)
+                return rc;
+        progress.is_shown = !job->is_quiet && isatty(STDERR_FILENO);
+        hooks.plan_arg = job->planner;
+        planner_watch(job->planner, &hooks);
+        catch_signals();
+        rc = replay_run_scenario(job->scenario, job->models, &hooks, job->result, err);
+        clear_progress(&progress);
+        *ret_stopped = rc == -ERR_CANCELLED;
+        return rc == 0 || *ret_stopped ? write_all(job, rc == 0, err) : rc;
+}
+
+static int exit_code(int rc)
+{
+        if (rc == 0)
+                return EXIT_FINE;
+        return rc == -ERR_NOMEM || rc == -ERR_SOLVER ? EXIT_TROUBLE : EXIT_BAD_INPUT;
+}
+
+int replay_command(const struct command_call *call)
+{
+        struct job job = {0};
+        struct err err = {0};
+        bool stopped = false;
+        int rc = run_job(call, &job, &stopped, &err);
+
+        if (rc < 0)
+                fprintf(stderr, "berth replay: %s\n", err.text);
+        else if (stopped)
+                fputs("berth replay: stopped; what was finished is above\n", stderr);
+        planner_free(job.planner);
+        model_table_free(job.models);
+        mem_free(job.scenario);
+        mem_free(job.result);
+        return rc == 0 && stopped ? EXIT_STOPPED : exit_code(rc);
+}

@@ -1,0 +1,117 @@
+#include "tests/unit/check.h"
+
+#include <locale.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "cli/grid.h"
+
+static char *print(const struct grid *grid, size_t width)
+{
+        char *text = NULL;
+        size_t size;
+        struct err err;
+        FILE *file = open_memstream(&text, &size);
+
+        assert_non_null(file);
+        assert_int_equal(grid_print(grid, width, file, &err), 0);
+        fclose(file);
+        return text;
+}
+
+static struct grid *example(void)
+{
+        struct grid *grid = grid_new(1);
+
+        assert_non_null(grid);
+        grid_column(grid, "name", false);
+        grid_column(grid, "empty", false);
+        grid_column(grid, "one", true);
+        grid_column(grid, "two", true);
+        grid_row(grid);
+        grid_cell(grid, "a");
+        grid_cell(grid, "%s", "");
+        grid_cell(grid, "%d", 1);
+        grid_cell(grid, "1.0 \u00b12.0");
+        grid_row(grid);
+        grid_cell(grid, "long name");
+        grid_cell(grid, "%s", "");
+        grid_cell(grid, "%d", 100);
+        return grid;
+}
+
+static void columns_stand_beside_each_other_without_empty_ones(void **state)
+{
+        (void)state;
+        struct grid *grid = example();
+        char *text = print(grid, 80);
+        assert_string_equal(text, "name       one       two\n"
+                                  "a            1  1.0 \u00b12.0\n"
+                                  "long name  100\n");
+        free(text);
+        grid_free(grid);
+        grid_free(NULL);
+}
+
+static void what_does_not_fit_comes_below(void **state)
+{
+        (void)state;
+        struct grid *grid = example();
+        char *text = print(grid, 20);
+        assert_string_equal(text, "name       one\n"
+                                  "a            1\n"
+                                  "long name  100\n"
+                                  "\n"
+                                  "name            two\n"
+                                  "a          1.0 \u00b12.0\n"
+                                  "long name\n");
+        free(text);
+        /* Nothing is narrow enough: still one column a block, not none. */
+        text = print(grid, 1);
+        check_has(text, "one");
+        check_has(text, "two");
+        free(text);
+        grid_free(grid);
+}
+
+static void long_cells_are_cut(void **state)
+{
+        (void)state;
+        struct grid *grid = grid_new(1);
+        grid_column(grid, "x", false);
+        grid_row(grid);
+        grid_cell(grid, "%0*d", GRID_CELL_MAX + 50, 1);
+        char *text = print(grid, 400);
+        assert_int_equal(strlen(text), 2 + GRID_CELL_MAX);
+        free(text);
+        grid_free(grid);
+}
+
+static void no_memory_is_told(void **state)
+{
+        (void)state;
+        struct err err = {0};
+        mem_fail_at(1);
+        assert_null(grid_new(1));
+        struct grid *grid = grid_new(1);
+        grid_column(grid, "x", false);
+        grid_row(grid);
+        mem_fail_at(1);
+        grid_cell(grid, "lost");
+        mem_fail_at(0);
+        assert_int_equal(grid_print(grid, 80, stdout, &err), -ERR_NOMEM);
+        grid_free(grid);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(columns_stand_beside_each_other_without_empty_ones),
+                cmocka_unit_test(what_does_not_fit_comes_below),
+                cmocka_unit_test(long_cells_are_cut),
+                cmocka_unit_test(no_memory_is_told),
+        };
+        setlocale(LC_CTYPE, "C.UTF-8");
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
