@@ -125,17 +125,24 @@ static json_t *document(const struct scenario *scenario, const struct replay_res
 {
         json_t *runs = json_array();
 
-        for (uint32_t r = 0; runs && r < result->runs_count; r++)
-                if (json_array_append_new(runs, run_entry(&result->runs[r])) < 0) {
+        const struct replay_run *baseline = NULL;
+
+        for (uint32_t r = 0; runs && r < result->runs_count; r++) {
+                if (result->runs[r].is_baseline) {
+                        baseline = &result->runs[r];    /* no answer to what was asked: stands apart */
+                } else if (json_array_append_new(runs, run_entry(&result->runs[r])) < 0) {
                         json_decref(runs);
                         return NULL;
                 }
+        }
         json_t *root = json_pack("{s:s, s:{s:I, s:I}, s:o}", "scenario", scenario->name, "seeds",
                                  "first", (json_int_t)scenario->seed_first, "last",
                                  (json_int_t)scenario->seed_last, "runs", runs);
         if (root && scenario->workload.source == WORKLOAD_TASKS)
                 json_object_set_new(root, "interference",
                                     interference(&scenario->workload.interference));
+        if (root && baseline)
+                json_object_set_new(root, "whole_device_baseline", run_entry(baseline));
         if (root && !is_whole)
                 json_object_set_new(root, "stopped", json_true());
         return root;

@@ -173,24 +173,15 @@ static void put_least(const struct canvas *canvas)
                 to_y(canvas, 100 - until));
 }
 
-static bool has_methods(const struct replay_result *result)
-{
-        for (uint32_t r = 0; r < result->runs_count; r++)
-                if (result->runs[r].has_method)
-                        return true;
-        return false;
-}
-
-/* "auto" or, where there are methods, "auto, whole". */
+/* "auto", "auto, slice", or the baseline. */
 static void put_name(const struct canvas *canvas, const struct replay_run *run)
 {
         char text[PLACEMENT_TEXT_MAX];
 
-        put_text(canvas->file, placement_text(&run->placement, text));
-        if (run->has_method)
+        put_text(canvas->file,
+                 run->is_baseline ? "whole devices" : placement_text(&run->placement, text));
+        if (run->has_method && !run->is_baseline)
                 fprintf(canvas->file, ", %s", task_method_name(run->method));
-        else if (has_methods(canvas->result))
-                fputs(", as asked", canvas->file);
 }
 
 static void put_line(const struct canvas *canvas, const struct replay_run *run, size_t colour,

@@ -48,13 +48,14 @@ static void start_row(const struct printer *printer, struct grid *grid,
         char text[PLACEMENT_TEXT_MAX];
 
         grid_row(grid);
-        grid_cell(grid, "%s", placement_text(&run->placement, text));
+        grid_cell(grid, "%s", run->is_baseline ? "whole devices" :
+                                                 placement_text(&run->placement, text));
         if (!printer->has_methods)
                 grid_cell(grid, "%s", "");
         else if (is_baseline(run))
                 grid_cell(grid, "whole (baseline)");
         else
-                grid_cell(grid, "%s", run->has_method ? task_method_name(run->method) : "as asked");
+                grid_cell(grid, "%s", task_method_name(run->method));
 }
 
 static struct grid *new_grid(const char *first)
@@ -300,7 +301,7 @@ static void print_notes(const struct printer *printer)
 
         for (uint32_t r = 0; r < result->runs_count; r++) {
                 const struct replay_run *run = &result->runs[r];
-                if (!run->plan_note[0])
+                if (!run->plan_note[0] || run->is_baseline)
                         continue;
                 fprintf(printer->file, "%splan of %s%s%s: %s\n", is_first ? "\n" : "",
                         placement_text(&run->placement, text), run->has_method ? ", " : "",
@@ -323,7 +324,8 @@ int replay_table(const struct scenario *scenario, const struct replay_result *re
         int rc;
 
         for (uint32_t r = 0; r < result->runs_count; r++)
-                printer.has_methods = printer.has_methods || result->runs[r].has_method;
+                printer.has_methods = printer.has_methods ||
+                                      (result->runs[r].has_method && !result->runs[r].is_baseline);
         print_head(&printer, is_whole);
         if (result->runs_count == 0)
                 return 0;

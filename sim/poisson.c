@@ -108,7 +108,9 @@ static int measure_needs(struct run *run, struct err *err)
                                                  : (double)need_milli(&setup->needs[i]);
                 total += weight * run->sizes[i];
                 weights += weight;
-                if (setup->needs[i].ask != ASK_PROFILE)
+                if (setup->whole)
+                        run->needs[i] = need_on_whole(&setup->needs[i]);
+                if (run->needs[i].ask != ASK_PROFILE)
                         continue;
                 const char *name = model->profiles[setup->needs[i].profile - 1].name;
                 int word = vocab_word(run->runner.state->vocab, name, err);

@@ -37,6 +37,7 @@ struct poisson_setup {
         uint32_t needs_count;
         const struct demand *given;
         bool learns;
+        bool whole;                             /* the baseline: each on a whole device */
         bool by_slices;                         /* load counts memory slices of the first node's model */
         double load;                            /* 1.0 = all of the pool */
         double mean_life_ms;

@@ -295,6 +295,19 @@ void replay_pods_done(struct replay_pods *pods)
         *pods = (struct replay_pods){0};
 }
 
+struct need need_on_whole(const struct need *need)
+{
+        struct need whole = *need;
+
+        if (need->devices == 0)
+                return whole;
+        whole.ask = ASK_WHOLE;
+        whole.share_milli = whole.profile = 0;
+        whole.memory_mib = 0;
+        whole.methods = 0;
+        return whole;
+}
+
 uint64_t need_milli(const struct need *need)
 {
         return need->ask == ASK_SHARE ? (uint64_t)need->devices * need->share_milli

@@ -45,5 +45,8 @@ void replay_pods_done(struct replay_pods *pods);
  * out of memory. */
 struct state *replay_state_new(const struct replay_pool *pool, uint32_t copies, struct err *err);
 
+/* The same on whole devices: the baseline every way of sharing is held against. */
+struct need need_on_whole(const struct need *need);
+
 /* What a need asks of its devices, in thousandths of a device. */
 uint64_t need_milli(const struct need *need);

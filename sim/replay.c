@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/time.h"
 #include "engine/price.h"
 #include "sim/mix.h"
@@ -130,6 +131,7 @@ static int shuffled_seed(struct replay *replay, uint64_t seed, struct row *row,
                                        .pods = &replay->pods,
                                        .given = given_of(replay),
                                        .measure = replay->own,
+                                       .whole = run->is_baseline,
                                        .arrive_pct = scenario->workload.arrive_pct,
                                        .points_count = scenario->points_count,
                                        .points_pct = scenario->points_pct,
@@ -164,6 +166,7 @@ static int poisson_seed(struct replay *replay, uint64_t seed, struct row *row,
                                      given_of(replay), replay->hooks, &setup, err)
                          : err_set(err, ERR_NOMEM, "out of memory");
 
+        setup.whole = run->is_baseline;
         if (rc == 0)
                 rc = poisson_run(&setup, run->placement, seed, figures, err);
         if (rc == 0) {
@@ -223,37 +226,55 @@ static int one_seed(struct replay *replay, uint64_t seed, struct row *row, struc
         return shuffled_seed(replay, seed, row, run, err);
 }
 
-static int one_row(struct replay *replay, struct replay_run *run, struct err *err)
+/* Adds the run to the result; a cancelled one too when some of its seeds are through. */
+static int one_row(struct replay *replay, struct replay_run run, struct err *err)
 {
         const struct scenario *scenario = replay->scenario;
         struct row row = {0};
         int rc = 0;
 
         for (uint64_t seed = scenario->seed_first; rc == 0 && seed <= scenario->seed_last; seed++)
-                rc = one_seed(replay, seed, &row, run, err);
-        if (rc == 0)
-                row_finish(&row, scenario, run);
+                rc = one_seed(replay, seed, &row, &run, err);
+        if (rc == 0 || (rc == -ERR_CANCELLED && row.count.count > 0)) {
+                row_finish(&row, scenario, &run);
+                replay->result->runs[replay->result->runs_count++] = run;
+        }
         return rc;
+}
+
+static bool shares_devices(const struct replay *replay)
+{
+        const struct scenario_workload *work = &replay->scenario->workload;
+
+        for (uint32_t m = 0; m < work->mix_count; m++)
+                if (!str_equal(work->mix[m].name, "whole"))
+                        return true;
+        for (uint32_t p = 0; p < replay->pods.count; p++)
+                if (replay->pods.needs[p].ask == ASK_SHARE)
+                        return true;
+        return false;
 }
 
 static int all_rows(struct replay *replay, struct err *err)
 {
         const struct scenario *scenario = replay->scenario;
         uint32_t methods = scenario->methods_count ? scenario->methods_count : 1;
-        int rc = 0;
+        struct replay_run baseline = {.placement = scenario->placements[0],
+                                      .is_baseline = true,
+                                      .has_method = true,
+                                      .method = TASK_WHOLE};
 
         for (uint32_t p = 0; p < scenario->placements_count; p++) {
                 for (uint32_t m = 0; m < methods; m++) {
                         struct replay_run run = {.placement = scenario->placements[p],
                                                  .has_method = scenario->methods_count > 0,
                                                  .method = scenario->methods[m]};
-                        rc = one_row(replay, &run, err);
+                        int rc = one_row(replay, run, err);
                         if (rc)
                                 return rc;
-                        replay->result->runs[replay->result->runs_count++] = run;
                 }
         }
-        return 0;
+        return shares_devices(replay) ? one_row(replay, baseline, err) : 0;
 }
 
 int replay_run_scenario(const struct scenario *scenario, const struct model_table *models,

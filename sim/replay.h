@@ -1,6 +1,7 @@
 /* replay.h - runs a scenario through the engine in virtual time.
  *
- * One run per placement (and method, where a workload of tasks names some) and seed;
+ * One run per placement (and method, where a workload of tasks names some) and seed; where work
+ * shares devices also a baseline, the same work on whole ones by the first placement;
  * results are put together per placement over the seeds. Every placement sees the
  * same arrivals and lives. Floating point is fine here: nothing of it is decided on.
  */
@@ -41,6 +42,7 @@ struct replay_benefit {
 
 struct replay_run {
         struct policy placement;
+        bool is_baseline;                       /* not as asked, but on whole devices */
         bool has_method;
         enum task_method method;
         uint32_t points_count;
@@ -60,7 +62,7 @@ struct replay_run {
 
 struct replay_result {
         uint32_t runs_count;
-        struct replay_run runs[SCENARIO_PLACEMENTS_MAX * SCENARIO_METHODS_MAX];
+        struct replay_run runs[SCENARIO_PLACEMENTS_MAX * SCENARIO_METHODS_MAX + 1];
 };
 
 /* The plan maker comes from above (plan/ stands on sim/): fills *ret_plan for a demand on the pool
@@ -81,7 +83,8 @@ struct replay_hooks {
 };
 
 /* 0; -ERR_CANCELLED; -ERR_IO / -ERR_INPUT for files it reads (file:line in the sentence); -ERR_NOMEM.
- * *ret_result is written on success, and on cancel with the runs that were finished. */
+ * *ret_result is written on success, and on cancel with what was finished: the last run may hold
+ * fewer seeds. */
 int replay_run_scenario(const struct scenario *scenario, const struct model_table *models,
                         const struct replay_hooks *hooks, struct replay_result *ret_result,
                         struct err *err);

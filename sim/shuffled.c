@@ -52,7 +52,8 @@ static void take_speed(struct run *run)
 static int arrive(struct run *run, const struct need *need, struct err *err)
 {
         uint64_t id, milli = need_milli(need);
-        int rc = runner_submit(&run->runner, need, 0, &id, err);
+        struct need asked = run->setup->whole ? need_on_whole(need) : *need;
+        int rc = runner_submit(&run->runner, &asked, 0, &id, err);
 
         if (rc < 0)
                 return rc;

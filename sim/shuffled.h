@@ -25,6 +25,8 @@ struct shuffled_setup {
         const struct replay_pods *pods;
         const struct demand *given;             /* NULL: learned */
         const struct demand *measure;           /* fragments are measured by this; NULL: not */
+        bool whole;                             /* the baseline: each on whole devices; what is not
+                                                 * needed of them counts as unallocated */
         uint32_t arrive_pct;
         uint32_t points_count;
         const uint16_t *points_pct;
