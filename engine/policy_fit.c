@@ -8,6 +8,9 @@
 /* So a milli core weighs as much as 63/8 units: 8 x 126,000 / 128,000. */
 #define UNITS_OF_MILLI(milli) ((int64_t)(milli) * (SCALE_DEVICES * UNITS_DEVICE / 1000) / SCALE_CORES)
 
+#define FULL_UNITS    ((int64_t)SCALE_DEVICES * UNITS_DEVICE)
+#define FULL_PRODUCT  (FULL_UNITS * FULL_UNITS)
+
 static int64_t cpu_after(const struct need *need, const struct view *view)
 {
         return view->cpu_free > need->cpu_milli ? view->cpu_free - need->cpu_milli : 0;
@@ -82,7 +85,8 @@ static int64_t score_dot(const struct memo *memo, const struct need *need,
         int64_t cores = UNITS_OF_MILLI(class->view.cpu_free) * UNITS_OF_MILLI(need->cpu_milli);
         int64_t devices = (int64_t)class->view.free_units * units_taken(memo, move);
 
-        return -(cores + devices);
+        /* Both products count 1 at full scale; their mean, in hundredths as the artifact has it. */
+        return -((cores + devices + 2 * FULL_PRODUCT / 100 - 1) / (2 * FULL_PRODUCT / 100));
 }
 
 const struct policy_ops policy_dot_product = {
@@ -115,8 +119,8 @@ static int64_t score_clustering(const struct memo *memo, const struct need *need
         uint32_t mine = need->devices == 0 ? 0 : 1u << need_held(need);
         int64_t band;
 
-        if (held == 0)
-                band = 1;
+        if (held == 0 || mine == 0)
+                band = 1;               /* CPU work belongs to no class of devices */
         else if (held == mine)
                 band = 3;
         else

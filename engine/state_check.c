@@ -88,6 +88,7 @@ uint64_t state_hash(const struct state *state)
         for (uint32_t w = 0; w < state->workload_slots.high; w++)
                 if (state->workloads[w].live)
                         hash_workload(state, w, &hash);
+        mix(&hash, state->plan_set);
         mix(&hash, state->plan_set ? state->plan->hash : 0);
         mix(&hash, (uint64_t)state->now_ms);
         mix(&hash, state->arrivals);
