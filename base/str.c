@@ -128,6 +128,15 @@ static bool contains_nocase(const char *text, const char *part)
         return false;
 }
 
+static bool starts_nocase(const char *text, const char *start)
+{
+        while (*start && lower(*text) == lower(*start)) {
+                text++;
+                start++;
+        }
+        return *start == 0;
+}
+
 /* How far a name is from the wanted one, 0 the nearest; UINT_MAX-like when not near at all. */
 static unsigned near_rank(const char *wanted, const char *name)
 {
@@ -137,6 +146,8 @@ static unsigned near_rank(const char *wanted, const char *name)
         unsigned limit = wanted_length < 3 ? 1 : (unsigned)(wanted_length + 1) / 3;
         size_t apart = wanted_length > name_length ? wanted_length - name_length
                                                    : name_length - wanted_length;
+        if (wanted_length >= 3 && starts_nocase(name, wanted))
+                return name_length > wanted_length;     /* "A100" for "A100-40": cut short */
         if (apart <= limit) {
                 unsigned distance = str_distance(wanted, name);
                 if (distance <= limit && distance < wanted_length)
