@@ -1,0 +1,817 @@
+#include "tests/property/brute.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "engine/units.h"
+
+#define REFUSE(...) (snprintf(why, why_size, __VA_ARGS__), false)
+
+void brute_init(struct brute *brute, const struct model_table *models, const struct vocab *vocab)
+{
+        memset(brute, 0, sizeof *brute);
+        brute->models = models;
+        brute->vocab = vocab;
+}
+
+struct brute_work *brute_work(struct brute *brute, uint64_t id)
+{
+        for (unsigned i = 0; i < BRUTE_WORKS; i++)
+                if (brute->works[i].live && brute->works[i].request.workload == id)
+                        return &brute->works[i];
+        return NULL;
+}
+
+static const struct model *model_of(const struct brute *brute, const struct brute_node *node)
+{
+        return model_get(brute->models, node->desc.model);
+}
+
+/* ---- what a part may be: the words of need.h, device.h and geometry.h ---- */
+
+/* Compute and memory that a share takes; false where the model can not give it. */
+static bool share_of(const struct model *model, const struct need *need, struct part *ret_part)
+{
+        uint64_t milli = need->share_milli, mib = need->memory_mib, all = model->memory_mib;
+
+        if (need->ask == ASK_MEMORY)
+                milli = 0;
+        if (mib > all || (mib == 0 && milli == 0))
+                return false;
+        if (milli == 0)
+                milli = (mib * 1000 + all - 1) / all;
+        else if (mib == 0)
+                mib = all * milli / 1000;
+        *ret_part = (struct part){.method = METHOD_SHARE,
+                                  .share_milli = (uint16_t)milli,
+                                  .memory_mib = (uint32_t)mib};
+        return true;
+}
+
+/* Whether a part is of the kind that the need asks for, device and neighbours apart. */
+static bool part_meets(const struct brute *brute, const struct model *model,
+                       const struct need *need, const struct part *part)
+{
+        bool by_memory = need->ask == ASK_MEMORY;
+        const struct profile *profile;
+        struct part share;
+
+        switch ((enum method)part->method) {
+        case METHOD_WHOLE:
+                return need->ask == ASK_WHOLE ||
+                       (by_memory && (need->methods & METHOD_BIT(METHOD_WHOLE)) &&
+                        model->memory_mib >= need->memory_mib);
+        case METHOD_SLICE:
+                if (part->profile >= model->profiles_count)
+                        return false;
+                profile = &model->profiles[part->profile];
+                if (need->ask == ASK_PROFILE)
+                        return strcmp(profile->name, vocab_text(brute->vocab, need->profile)) == 0;
+                return by_memory && (need->methods & METHOD_BIT(METHOD_SLICE)) && profile->base &&
+                       profile->memory_mib >= need->memory_mib;
+        case METHOD_SHARE:
+                if (need->ask != ASK_SHARE &&
+                    !(by_memory && (need->methods & METHOD_BIT(METHOD_SHARE))))
+                        return false;
+                return share_of(model, need, &share) && share.share_milli == part->share_milli &&
+                       share.memory_mib == part->memory_mib;
+        case METHODS_END:
+                break;
+        }
+        return false;
+}
+
+static unsigned slots_of(const struct profile *profile, unsigned start)
+{
+        return ((1u << profile->memory_slices) - 1) << start;
+}
+
+static bool slice_lies_well(const struct model *model, const struct brute_device *device,
+                            const struct part *part)
+{
+        const struct profile *profile = &model->profiles[part->profile];
+        unsigned compute = profile->compute_slices, media = profile->media, same = 1;
+        unsigned slots = slots_of(profile, part->start);
+
+        if (model->cut == MODEL_PLAIN || !(profile->starts >> part->start & 1))
+                return false;
+        if ((slots & device->foreign) || slots >> model->memory_slices)
+                return false;
+        for (unsigned i = 0; i < device->count; i++) {
+                const struct part *other = &device->parts[i].part;
+                if (other->method != METHOD_SLICE)
+                        return false;
+                const struct profile *beside = &model->profiles[other->profile];
+                if (slots & slots_of(beside, other->start))
+                        return false;
+                if (profile->media_exclusive && beside->media_exclusive)
+                        return false;
+                if (model->cut == MODEL_MODES && other->profile != part->profile)
+                        return false;
+                compute += beside->compute_slices;
+                media += beside->media;
+                same += other->profile == part->profile;
+        }
+        return compute <= model->compute_slices && same <= profile->max_count &&
+               (model->media_total == 0 || media <= model->media_total);
+}
+
+static bool share_lies_well(const struct model *model, const struct brute_device *device,
+                            const struct part *part)
+{
+        uint64_t milli = part->share_milli, mib = part->memory_mib;
+
+        if (device->foreign)
+                return false;           /* whose memory it is nobody knows */
+        for (unsigned i = 0; i < device->count; i++) {
+                if (device->parts[i].part.method != METHOD_SHARE)
+                        return false;
+                milli += device->parts[i].part.share_milli;
+                mib += device->parts[i].part.memory_mib;
+        }
+        return milli <= SHARE_WHOLE && mib <= model->memory_mib;
+}
+
+static bool part_lies_well(const struct model *model, const struct brute_device *device,
+                           const struct part *part)
+{
+        if (device->broken)
+                return false;
+        switch ((enum method)part->method) {
+        case METHOD_WHOLE:
+                return device->count == 0 && device->foreign == 0;
+        case METHOD_SLICE:
+                return slice_lies_well(model, device, part);
+        case METHOD_SHARE:
+                return share_lies_well(model, device, part);
+        case METHODS_END:
+                break;
+        }
+        return false;
+}
+
+/* ---- where a member may be ---- */
+
+static bool node_lets_in(const struct brute *brute, const struct brute_node *node,
+                         const struct need *need)
+{
+        if (!node->here || !node->up || node->desc.drained)
+                return false;
+        if (need->plane && need->plane != node->desc.plane)
+                return false;
+        if (need->devices > node->desc.devices)
+                return false;
+        if (need->devices && !(need->models >> node->desc.model & 1))
+                return false;
+        return vocab_meets(brute->vocab, node->desc.labels, need->where);
+}
+
+static uint64_t times(uint64_t total, uint64_t used, uint64_t each, uint64_t most)
+{
+        uint64_t left = total > used ? total - used : 0;
+
+        return each == 0 || left / each > most ? most : left / each;
+}
+
+/* Members that cores, memory, disk and network are enough for. */
+static unsigned members_by_node(const struct brute_node *node, const struct need *need,
+                                unsigned most)
+{
+        uint64_t n = most;
+
+        n = times(node->desc.cpu_milli, node->cpu, need->cpu_milli, n);
+        n = times(node->desc.ram_mib, node->ram, need->ram_mib, n);
+        n = times(node->desc.disk_mib, node->disk, need->disk_mib, n);
+        return (unsigned)times(node->desc.network_mbit, node->network, need->network_mbit, n);
+}
+
+/* Two members on nodes a and b: is that one domain of the level? A node is one by itself, known
+ * or not. Whether they share linked devices is looked at apart. */
+static bool is_near(const struct node_desc *a, const struct node_desc *b, enum near_level level)
+{
+        if (a->name == b->name)
+                return true;
+        switch (level) {
+        case NEAR_NONE:
+        case NEAR_POOL:
+                return true;
+        case NEAR_DEVICE_LINKS:
+        case NEAR_NODE:
+                return false;
+        case NEAR_NVLINK:
+                return a->nvlink && a->nvlink == b->nvlink;
+        case NEAR_RACK:
+                return a->rack && a->rack == b->rack;
+        case NEAR_BLOCK:
+                return a->block && a->block == b->block;
+        case NEAR_LEVELS_END:
+                break;
+        }
+        return false;
+}
+
+static bool is_spread(const struct node_desc *a, const struct node_desc *b,
+                      enum spread_level level)
+{
+        if (level == SPREAD_NONE)
+                return true;
+        if (a->name == b->name)
+                return false;
+        return level == SPREAD_NODE || !a->rack || a->rack != b->rack;
+}
+
+/* ---- the search on one node: most members at once, on the devices of `mask` ---- */
+
+#define VISITED_MAX (1u << 16)
+#define VISITS_MAX  (1u << 15)
+
+struct search {
+        const struct brute *brute;
+        const struct model *model;
+        const struct need *need;
+        struct brute_node *node;
+        unsigned mask, limit, best;
+        unsigned visits;
+        bool gave_up;
+        uint32_t round;
+};
+
+static struct { uint64_t hash; uint32_t round; } visited[VISITED_MAX];
+static uint32_t rounds;
+
+/* Parts on a device are a set: which order they came in does not matter. */
+static uint64_t hash_of(const struct search *search, unsigned members)
+{
+        uint64_t hash = members;
+
+        for (unsigned d = 0; d < search->node->desc.devices; d++) {
+                const struct brute_device *device = &search->node->devices[d];
+                uint64_t sum = 0;
+                for (unsigned i = 0; i < device->count; i++) {
+                        const struct part *part = &device->parts[i].part;
+                        sum += map_mix(part->method + 1 + ((uint64_t)part->profile << 8) +
+                                       ((uint64_t)part->start << 16) +
+                                       ((uint64_t)part->share_milli << 24));
+                }
+                hash = map_mix(hash ^ sum) + d;
+        }
+        return hash;
+}
+
+static bool is_new(struct search *search, uint64_t hash)
+{
+        uint32_t at = (uint32_t)(hash % VISITED_MAX);
+
+        while (visited[at].round == search->round) {
+                if (visited[at].hash == hash)
+                        return false;
+                at = (at + 1) % VISITED_MAX;
+        }
+        visited[at].hash = hash;
+        visited[at].round = search->round;
+        if (++search->visits >= VISITS_MAX)
+                search->gave_up = true;
+        return true;
+}
+
+static void try_members(struct search *search, unsigned placed);
+
+static bool put_part(struct search *search, unsigned d, struct part part)
+{
+        struct brute_device *device = &search->node->devices[d];
+
+        if (device->count == BRUTE_PARTS || !part_meets(search->brute, search->model, search->need,
+                                                        &part) ||
+            !part_lies_well(search->model, device, &part))
+                return false;
+        device->parts[device->count++].part = part;
+        return true;
+}
+
+static void try_devices(struct search *search, unsigned placed, unsigned from, unsigned left);
+
+static void try_part(struct search *search, unsigned placed, unsigned d, unsigned left,
+                     struct part part)
+{
+        if (search->best >= search->limit || search->gave_up || !put_part(search, d, part))
+                return;
+        try_devices(search, placed, d + 1, left - 1);
+        search->node->devices[d].count--;
+}
+
+/* One more part of the member on device d or a later one. */
+static void try_devices(struct search *search, unsigned placed, unsigned from, unsigned left)
+{
+        if (left == 0) {
+                try_members(search, placed + 1);
+                return;
+        }
+        for (unsigned d = from; d < search->node->desc.devices; d++) {
+                struct part share;
+                if (!(search->mask >> d & 1))
+                        continue;
+                if (share_of(search->model, search->need, &share))
+                        try_part(search, placed, d, left, share);
+                for (unsigned p = 0; p < search->model->profiles_count; p++)
+                        for (unsigned start = 0; start < search->model->memory_slices; start++)
+                                try_part(search, placed, d, left,
+                                         (struct part){.method = METHOD_SLICE,
+                                                       .profile = (uint8_t)p,
+                                                       .start = (uint8_t)start});
+                try_part(search, placed, d, left, (struct part){.method = METHOD_WHOLE});
+        }
+}
+
+static void try_members(struct search *search, unsigned placed)
+{
+        if (placed > search->best)
+                search->best = placed;
+        if (search->best >= search->limit || search->gave_up ||
+            !is_new(search, hash_of(search, placed)))
+                return;
+        try_devices(search, placed, 0, search->need->devices);
+}
+
+/* -1: gave up. */
+static int members_that_fit(const struct brute *brute, const struct brute_node *node,
+                            const struct need *need, unsigned mask, unsigned most)
+{
+        if (!node_lets_in(brute, node, need))
+                return 0;
+        unsigned limit = members_by_node(node, need, most);
+        if (need->devices == 0 || limit == 0)
+                return (int)limit;
+        struct brute_node copy = *node;
+        struct search search = {.brute = brute,
+                                .model = model_of(brute, node),
+                                .need = need,
+                                .node = &copy,
+                                .mask = mask,
+                                .limit = limit,
+                                .round = ++rounds};
+        try_members(&search, 0);
+        return search.gave_up && search.best < limit ? -1 : (int)search.best;
+}
+
+/* ---- the search over nodes ---- */
+
+struct spots {
+        const struct brute_node *nodes[BRUTE_NODES];
+        unsigned room[BRUTE_NODES], chosen[BRUTE_NODES];
+        unsigned count;
+};
+
+static bool suits(const struct spots *spots, unsigned n, const struct form *form)
+{
+        if (form->spread != SPREAD_NONE && spots->chosen[n] > 1)
+                return false;
+        for (unsigned m = 0; m < n; m++) {
+                if (spots->chosen[m] == 0)
+                        continue;
+                const struct node_desc *a = &spots->nodes[m]->desc, *b = &spots->nodes[n]->desc;
+                if (form->near_required && !is_near(a, b, form->near))
+                        return false;
+                if (!is_spread(a, b, form->spread))
+                        return false;
+        }
+        return true;
+}
+
+static bool share_out(struct spots *spots, unsigned n, unsigned left, const struct form *form)
+{
+        if (left == 0)
+                return true;
+        if (n == spots->count)
+                return false;
+        for (unsigned k = 0; k <= spots->room[n] && k <= left; k++) {
+                spots->chosen[n] = k;
+                if (k > 0 && !suits(spots, n, form))
+                        break;
+                if (share_out(spots, n + 1, left - k, form))
+                        return true;
+        }
+        spots->chosen[n] = 0;
+        return false;
+}
+
+/* Devices that are not linked with others are a group each. */
+static unsigned group_size(const struct brute_node *node)
+{
+        return node->desc.link_group ? node->desc.link_group : 1;
+}
+
+/* All on one group of linked devices of one node. */
+static int could_on_links(const struct brute *brute, const struct brute_node *node,
+                          const struct request *request)
+{
+        unsigned group = group_size(node);
+
+        if (request->form.spread != SPREAD_NONE && request->form.members > 1)
+                return 0;
+        for (unsigned d = 0; d < node->desc.devices; d += group) {
+                unsigned mask = ((1u << group) - 1) << d;
+                int n = members_that_fit(brute, node, &request->need, mask, request->form.members);
+                if (n < 0 || n >= (int)request->form.members)
+                        return n < 0 ? n : 1;
+        }
+        return 0;
+}
+
+static void empty_node(struct brute_node *node)
+{
+        node->up = true;
+        node->desc.drained = false;
+        node->cpu = node->ram = node->disk = node->network = 0;
+        memset(node->devices, 0, sizeof node->devices);
+}
+
+int brute_could(const struct brute *brute, const struct request *request, enum brute_pool pool)
+{
+        static struct brute_node nodes[BRUTE_NODES];
+        struct spots spots = {0};
+        bool links = request->form.near_required && request->form.near == NEAR_DEVICE_LINKS;
+
+        for (unsigned n = 0; n < BRUTE_NODES; n++) {
+                nodes[n] = brute->nodes[n];
+                if (!nodes[n].here)
+                        continue;
+                if (pool == BRUTE_EMPTY)
+                        empty_node(&nodes[n]);
+                if (links) {
+                        int rc = could_on_links(brute, &nodes[n], request);
+                        if (rc != 0)
+                                return rc;
+                        continue;
+                }
+                int room = members_that_fit(brute, &nodes[n], &request->need, UINT32_MAX,
+                                            request->form.members);
+                if (room < 0)
+                        return room;
+                spots.nodes[spots.count] = &nodes[n];
+                spots.room[spots.count++] = (unsigned)room;
+        }
+        return !links && share_out(&spots, 0, request->form.members, &request->form);
+}
+
+/* ---- facts ---- */
+
+static bool apply_allocated(struct brute *brute, const struct fact_allocated *fact, char *why,
+                            size_t why_size)
+{
+        struct brute_work *work = brute_work(brute, fact->workload);
+
+        if (!work || work->placed >= work->request.form.members)
+                return REFUSE("workload %" PRIu64 " gets a place it does not wait for",
+                              fact->workload);
+        if (fact->member != work->placed)
+                return REFUSE("member %u of workload %" PRIu64 " comes when %u is due",
+                              fact->member, fact->workload, work->placed);
+        if (fact->node >= BRUTE_NODES)
+                return REFUSE("node %u does not exist", fact->node);
+        struct brute_node *node = &brute->nodes[fact->node];
+        const struct need *need = &work->request.need;
+        if (!node_lets_in(brute, node, need))
+                return REFUSE("a member is put on node %u, which is down, drained, of another "
+                              "plane or model, or lacks the labels", fact->node);
+        if (members_by_node(node, need, 1) < 1)
+                return REFUSE("node %u has too few cores or too little RAM, disk or network",
+                              fact->node);
+        if (fact->parts_count != need->devices)
+                return REFUSE("%u parts for a member of %u devices", fact->parts_count,
+                              need->devices);
+        unsigned used = 0;
+        for (unsigned i = 0; i < fact->parts_count; i++) {
+                const struct part *part = &fact->parts[i];
+                const struct model *model = model_of(brute, node);
+                if (part->device >= node->desc.devices || (used >> part->device & 1))
+                        return REFUSE("device %u is not there, or taken twice by one member",
+                                      part->device);
+                used |= 1u << part->device;
+                struct brute_device *device = &node->devices[part->device];
+                if (!part_meets(brute, model, need, part))
+                        return REFUSE("the part on device %u is not what was asked for",
+                                      part->device);
+                if (!part_lies_well(model, device, part))
+                        return REFUSE("the part on device %u (method %u, profile %u, start %u) "
+                                      "does not go with what is there", part->device,
+                                      part->method, part->profile, part->start);
+                if (device->count == BRUTE_PARTS)
+                        return REFUSE("the test holds at most %d parts a device", BRUTE_PARTS);
+                device->parts[device->count++] = (struct brute_part){*part, fact->workload};
+                work->members[work->placed].parts[i] = *part;
+        }
+        node->cpu += need->cpu_milli;
+        node->ram += need->ram_mib;
+        node->disk += need->disk_mib;
+        node->network += need->network_mbit;
+        work->members[work->placed].node = fact->node;
+        work->members[work->placed++].count = fact->parts_count;
+        return true;
+}
+
+static bool has_member_on(const struct brute_work *work, uint32_t node, unsigned devices)
+{
+        for (unsigned m = 0; m < work->placed; m++) {
+                if (work->members[m].node != node)
+                        continue;
+                if (devices == UINT32_MAX)
+                        return true;
+                for (unsigned i = 0; i < work->members[m].count; i++)
+                        if (devices >> work->members[m].parts[i].device & 1)
+                                return true;
+        }
+        return false;
+}
+
+/* The devices that the input takes away; UINT32_MAX: the node. */
+static unsigned lost_devices(const struct brute *brute, uint32_t number, const struct input *input)
+{
+        const struct brute_node *node = &brute->nodes[number];
+
+        if (!node->here)
+                return 0;
+        if (input->kind == INPUT_NODE_FAILED && input->node_name == node->desc.name)
+                return UINT32_MAX;
+        if (input->kind == INPUT_NODE_CHANGED && input->node.name == node->desc.name)
+                return input->node.broken & ~(unsigned)node->desc.broken;
+        if (input->kind == INPUT_LAYOUT_OBSERVED && input->layout.node == node->desc.name &&
+            input->layout.failed)
+                return 1u << input->layout.device;
+        return 0;
+}
+
+static bool may_be_lost(const struct brute *brute, const struct brute_work *work,
+                        const struct input *input)
+{
+        for (uint32_t n = 0; n < BRUTE_NODES; n++)
+                if (has_member_on(work, n, lost_devices(brute, n, input)))
+                        return true;
+        return false;
+}
+
+static void free_work(struct brute *brute, struct brute_work *work)
+{
+        for (uint32_t n = 0; n < BRUTE_NODES; n++) {
+                struct brute_node *node = &brute->nodes[n];
+                for (unsigned d = 0; d < NODE_DEVICES_MAX; d++) {
+                        struct brute_device *device = &node->devices[d];
+                        unsigned kept = 0;
+                        for (unsigned i = 0; i < device->count; i++)
+                                if (device->parts[i].workload != work->request.workload)
+                                        device->parts[kept++] = device->parts[i];
+                        device->count = kept;
+                }
+        }
+        for (unsigned m = 0; m < work->placed; m++) {
+                struct brute_node *node = &brute->nodes[work->members[m].node];
+                node->cpu -= work->request.need.cpu_milli;
+                node->ram -= work->request.need.ram_mib;
+                node->disk -= work->request.need.disk_mib;
+                node->network -= work->request.need.network_mbit;
+        }
+        work->live = false;
+}
+
+static bool apply_released(struct brute *brute, const struct fact *fact, const struct input *input,
+                           char *why, size_t why_size)
+{
+        struct brute_work *work = brute_work(brute, fact->released.workload);
+        bool asked = false;
+
+        if (!work)
+                return REFUSE("workload %" PRIu64 " is released and was not there",
+                              fact->released.workload);
+        switch (fact->released.cause) {
+        case RELEASE_EXITED:
+                asked = input->kind == INPUT_EXITED && work->placed > 0 &&
+                        input->workload == work->request.workload;
+                break;
+        case RELEASE_CANCELLED:
+                asked = input->kind == INPUT_CANCELLED &&
+                        input->workload == work->request.workload;
+                break;
+        case RELEASE_LOST:
+                asked = may_be_lost(brute, work, input);
+                break;
+        case RELEASE_CAUSES_END:
+                break;
+        }
+        if (!asked)
+                return REFUSE("workload %" PRIu64 " is released (%s), and nothing called for it",
+                              work->request.workload, release_cause_name(fact->released.cause));
+        free_work(brute, work);
+        return true;
+}
+
+static bool apply_step(struct brute *brute, const struct fact_layout *step, char *why,
+                       size_t why_size)
+{
+        struct brute_device *device = &brute->nodes[step->node].devices[step->device];
+
+        if (step->epoch != device->epoch + 1)
+                return REFUSE("layout step %u follows step %u", step->epoch, device->epoch);
+        device->epoch = step->epoch;
+        switch ((enum layout_op)step->op) {
+        case LAYOUT_CUT_ON:
+        case LAYOUT_CUT_OFF:
+                if (device->count || device->instances_count)
+                        return REFUSE("cutting is switched on a device that is in use");
+                device->cut = step->op == LAYOUT_CUT_ON;
+                return true;
+        case LAYOUT_CREATE:
+                if (!device->cut)
+                        return REFUSE("an instance is created on a device that is not cut");
+                device->instances[device->instances_count].profile = step->profile;
+                device->instances[device->instances_count++].start = step->start;
+                return true;
+        case LAYOUT_DESTROY:
+                for (unsigned i = 0; i < device->instances_count; i++)
+                        if (device->instances[i].profile == step->profile &&
+                            device->instances[i].start == step->start) {
+                                device->instances[i] =
+                                        device->instances[--device->instances_count];
+                                return true;
+                        }
+                return REFUSE("an instance is destroyed that was never created");
+        case LAYOUT_OPS_END:
+                break;
+        }
+        return REFUSE("a layout step of no kind");
+}
+
+static bool apply_node_set(struct brute *brute, uint32_t number, const struct node_desc *desc,
+                           char *why, size_t why_size)
+{
+        if (number >= BRUTE_NODES)
+                return REFUSE("node number %u is higher than there were nodes", number);
+        struct brute_node *node = &brute->nodes[number];
+        if (node->here && node->desc.name != desc->name)
+                return REFUSE("node number %u is given twice", number);
+        if (!node->here)
+                memset(node, 0, sizeof *node);
+        /* Another card is another device: what was seen behind our back, and cut, was the old one. */
+        for (unsigned d = 0; d < NODE_DEVICES_MAX; d++) {
+                if (node->here && (node->desc.model != desc->model || d >= desc->devices)) {
+                        node->devices[d].foreign = 0;
+                        node->devices[d].cut = false;
+                }
+                node->devices[d].broken = desc->broken >> d & 1;
+        }
+        node->here = node->up = true;
+        node->desc = *desc;
+        return true;
+}
+
+bool brute_apply(struct brute *brute, const struct fact *fact, const struct input *input,
+                 char *why, size_t why_size)
+{
+        struct brute_work *work = NULL;
+
+        switch (fact->kind) {
+        case FACT_QUEUED:
+                if (brute_work(brute, fact->queued.workload))
+                        return REFUSE("a workload is queued twice");
+                for (unsigned i = 0; i < BRUTE_WORKS && !work; i++)
+                        if (!brute->works[i].live)
+                                work = &brute->works[i];
+                if (!work)
+                        return REFUSE("the test holds at most %d workloads", BRUTE_WORKS);
+                memset(work, 0, sizeof *work);
+                work->live = true;
+                work->request = fact->queued;
+                work->arrival = brute->arrivals++;
+                return true;
+        case FACT_REFUSED:
+                work = brute_work(brute, fact->refused.workload);
+                if (work && work->placed)
+                        return REFUSE("a workload is refused that has its place");
+                if (work)
+                        work->live = false;
+                return true;
+        case FACT_ALLOCATED:
+                return apply_allocated(brute, &fact->allocated, why, why_size);
+        case FACT_RELEASED:
+                return apply_released(brute, fact, input, why, why_size);
+        case FACT_LAYOUT_STEP:
+                return apply_step(brute, &fact->layout_step, why, why_size);
+        case FACT_LAYOUT_SEEN: {
+                const struct layout_report *report = &fact->layout_seen.report;
+                struct brute_node *node = &brute->nodes[fact->layout_seen.node];
+                node->devices[report->device].foreign = report->foreign_slots;
+                node->devices[report->device].broken |= report->failed;
+                return true;
+        }
+        case FACT_NODE_SET:
+                return apply_node_set(brute, fact->node_set.node, &fact->node_set.desc, why,
+                                      why_size);
+        case FACT_NODE_DOWN:
+                brute->nodes[fact->node].up = false;
+                return true;
+        case FACT_NODE_GONE:
+                brute->nodes[fact->node].here = false;
+                return true;
+        case FACT_DEMAND_SET:
+        case FACT_TIME_SET:
+                return true;
+        case FACTS_END:
+                break;
+        }
+        return REFUSE("a fact of no kind");
+}
+
+/* ---- between groups ---- */
+
+static bool is_whole_gang(const struct brute *brute, const struct brute_work *work, char *why,
+                          size_t why_size)
+{
+        const struct form *form = &work->request.form;
+
+        if (work->placed == 0)
+                return true;
+        if (work->placed != form->members)
+                return REFUSE("%u of the %u members of workload %" PRIu64 " are placed",
+                              work->placed, form->members, work->request.workload);
+        for (unsigned m = 0; m < work->placed; m++)
+                if (!brute->nodes[work->members[m].node].up)
+                        return REFUSE("workload %" PRIu64 " lives on a node that is down",
+                                      work->request.workload);
+        return true;
+}
+
+/* Asked once, when the gang was placed: nodes may move to another rack later. */
+static bool lies_as_wished(const struct brute *brute, const struct brute_work *work, bool near,
+                           char *why, size_t why_size)
+{
+        const struct form *form = &work->request.form;
+        unsigned groups = 0;
+
+        near |= form->near_required;
+        for (unsigned a = 0; a < work->placed; a++) {
+                const struct brute_node *node = &brute->nodes[work->members[a].node];
+                for (unsigned b = a + 1; b < work->placed; b++) {
+                        const struct node_desc *other =
+                                &brute->nodes[work->members[b].node].desc;
+                        if (near && !is_near(&node->desc, other, form->near))
+                                return REFUSE("members %u and %u of workload %" PRIu64
+                                              " are not near each other", a, b,
+                                              work->request.workload);
+                        if (!is_spread(&node->desc, other, form->spread))
+                                return REFUSE("members %u and %u of workload %" PRIu64
+                                              " are not spread", a, b, work->request.workload);
+                }
+                for (unsigned i = 0; i < work->members[a].count; i++)
+                        groups |= 1u << work->members[a].parts[i].device / group_size(node);
+        }
+        if (near && form->near == NEAR_DEVICE_LINKS &&
+            (groups & (groups - 1)))
+                return REFUSE("the devices of workload %" PRIu64 " are not linked with each other",
+                              work->request.workload);
+        return true;
+}
+
+bool brute_placed_well(const struct brute *brute, const struct brute_work *work, bool near,
+                       char *why, size_t why_size)
+{
+        return is_whole_gang(brute, work, why, why_size) &&
+               lies_as_wished(brute, work, near, why, why_size);
+}
+
+static bool is_cut_as_held(const struct brute_device *device, char *why, size_t why_size)
+{
+        unsigned slices = 0;
+
+        for (unsigned i = 0; i < device->count; i++) {
+                const struct part *part = &device->parts[i].part;
+                bool found = false;
+                if (part->method != METHOD_SLICE) {
+                        if (device->cut)
+                                return REFUSE("a device is held whole or shared while it is cut");
+                        continue;
+                }
+                slices++;
+                for (unsigned k = 0; k < device->instances_count; k++)
+                        found |= device->instances[k].profile == part->profile &&
+                                 device->instances[k].start == part->start;
+                if (!found)
+                        return REFUSE("a slice is held that no layout step created");
+        }
+        if (slices != device->instances_count)
+                return REFUSE("%u instances are created and %u slices held",
+                              device->instances_count, slices);
+        return true;
+}
+
+bool brute_group_ends(const struct brute *brute, char *why, size_t why_size)
+{
+        for (unsigned i = 0; i < BRUTE_WORKS; i++)
+                if (brute->works[i].live &&
+                    !is_whole_gang(brute, &brute->works[i], why, why_size))
+                        return false;
+        for (unsigned n = 0; n < BRUTE_NODES; n++)
+                for (unsigned d = 0; brute->nodes[n].here && d < brute->nodes[n].desc.devices; d++)
+                        if (!is_cut_as_held(&brute->nodes[n].devices[d], why, why_size))
+                                return false;
+        return true;
+}

@@ -1,0 +1,172 @@
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "sim/pool.h"
+#include "sim/rng.h"
+#include "tests/property/renamed.h"
+#include "tests/unit/check.h"
+
+static char folder[] = "/tmp/berth-pool-XXXXXX";
+
+static int open_folder(void **state)
+{
+        (void)state;
+        return mkdtemp(folder) ? 0 : -1;
+}
+
+static int close_folder(void **state)
+{
+        (void)state;
+        return rmdir(folder);
+}
+
+/* A pool and its pods, by way of two files. */
+struct lists {
+        struct replay_pool pool;
+        struct replay_pods pods;
+};
+
+static void load(const char *nodes, const char *pods, struct lists *ret_lists)
+{
+        struct scenario_pool spec = {.source = POOL_OPENB};
+        char pods_path[sizeof folder + 16];
+        struct err err = {0};
+
+        memset(ret_lists, 0, sizeof *ret_lists);
+        snprintf(spec.openb_nodes, sizeof spec.openb_nodes, "%s/nodes.csv", folder);
+        snprintf(pods_path, sizeof pods_path, "%s/pods.csv", folder);
+        if (file_write(spec.openb_nodes, nodes, strlen(nodes), &err) ||
+            file_write(pods_path, pods, strlen(pods), &err) ||
+            replay_pool_load(&spec, NULL, pods_path, &ret_lists->pool, &err) ||
+            replay_pods_load(pods_path, &ret_lists->pool, &ret_lists->pods, &err))
+                fail_msg("%s", err.text);
+        unlink(spec.openb_nodes);
+        unlink(pods_path);
+}
+
+static void done(struct lists *lists)
+{
+        replay_pods_done(&lists->pods);
+        replay_pool_done(&lists->pool);
+}
+
+static void check_same(const struct lists *a, const struct lists *b, uint64_t seed)
+{
+        assert_int_equal(a->pool.nodes_count, b->pool.nodes_count);
+        assert_int_equal(a->pool.devices, b->pool.devices);
+        assert_int_equal(a->pods.count, b->pods.count);
+        for (uint32_t n = 0; n < a->pool.nodes_count; n++) {
+                const struct replay_node *x = &a->pool.nodes[n], *y = &b->pool.nodes[n];
+                if (x->model != y->model || x->devices != y->devices ||
+                    x->cpu_milli != y->cpu_milli || x->ram_mib != y->ram_mib)
+                        fail_msg("seed %llu: node %u is %s (model %u) in one and %s (model %u) in "
+                                 "the other", (unsigned long long)seed, n, x->name, x->model,
+                                 y->name, y->model);
+        }
+        for (uint32_t p = 0; p < a->pods.count; p++)
+                if (memcmp(&a->pods.needs[p], &b->pods.needs[p], sizeof *a->pods.needs))
+                        fail_msg("seed %llu: pod %u allows models %#llx in one and %#llx in the "
+                                 "other", (unsigned long long)seed, p,
+                                 (unsigned long long)a->pods.needs[p].models,
+                                 (unsigned long long)b->pods.needs[p].models);
+}
+
+static void check_renamed(const char *nodes_text, const char *pods_text, uint64_t seed)
+{
+        struct openb_nodes nodes = {0};
+        struct openb_pods pods = {0};
+        struct lists plain, renamed;
+        char *texts[2];
+        struct err err = {0};
+
+        if (openb_nodes_parse("n", nodes_text, strlen(nodes_text), &nodes, &err) ||
+            openb_pods_parse("p", pods_text, strlen(pods_text), &pods, &err))
+                fail_msg("%s", err.text);
+        load(nodes_text, pods_text, &plain);
+        for (uint64_t i = 0; i < 4; i++) {
+                assert_int_equal(renamed_write(&nodes, &pods, false, seed * 8 + i, &texts[0],
+                                               &texts[1]), 0);
+                load(texts[0], texts[1], &renamed);
+                check_same(&plain, &renamed, seed);
+                done(&renamed);
+                mem_free(texts[0]);
+                mem_free(texts[1]);
+        }
+        done(&plain);
+        openb_nodes_done(&nodes);
+        openb_pods_done(&pods);
+}
+
+#define NODES "sn,cpu_milli,memory_mib,gpu,model\n"
+#define PODS  "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n"
+
+static void names_and_order_mean_nothing(void **state)
+{
+        (void)state;
+        check_renamed(NODES "a,64000,262144,2,P100\n"
+                            "b,96000,393216,8,T4\n"
+                            "c,96000,393216,8,V100\n"
+                            "d,32000,131072,0,\n"
+                            "e,96000,393216,8,T4\n",
+                      PODS "p,4000,8192,1,500,\n"
+                           "q,4000,8192,1,1000,T4|V100\n"
+                           "r,8000,8192,2,1000,V100\n"
+                           "s,8000,8192,0,0,\n", 1);
+}
+
+/* Their nodes are alike: only what pods say of them tells the models apart. */
+static void models_are_told_apart_by_their_pods(void **state)
+{
+        (void)state;
+        check_renamed(NODES "a,64000,262144,4,X\n"
+                            "b,64000,262144,4,Y\n"
+                            "c,64000,262144,4,Z\n",
+                      PODS "p,4000,8192,1,1000,X\n"
+                           "q,5000,8192,1,1000,Y\n"
+                           "r,4000,8192,1,1000,Z\n"
+                           "s,6000,8192,1,1000,Z\n", 2);
+}
+
+static void random_lists_have_one_canonical_form(void **state)
+{
+        (void)state;
+        for (uint64_t seed = 10; seed < 210; seed++) {
+                static const char *const names[] = {"A", "B", "C", "D"};
+                char nodes[4096] = NODES, pods[4096] = PODS;
+                struct rng rng;
+                rng_init(&rng, seed);
+                for (unsigned n = 0, count = 2 + (unsigned)rng_below(&rng, 6); n < count; n++) {
+                        unsigned devices = (unsigned)rng_below(&rng, 3);
+                        size_t at = strlen(nodes);
+                        snprintf(nodes + at, sizeof nodes - at, "n%u,%u,65536,%u,%s\n", n,
+                                 32000 * (1 + (unsigned)rng_below(&rng, 2)), devices,
+                                 devices ? names[rng_below(&rng, 4)] : "");
+                }
+                for (unsigned p = 0, count = 1 + (unsigned)rng_below(&rng, 8); p < count; p++) {
+                        size_t at = strlen(pods);
+                        unsigned set = (unsigned)rng_below(&rng, 16);
+                        at += (size_t)snprintf(pods + at, sizeof pods - at, "p%u,%u,1024,1,%u,", p,
+                                               1000 * (1 + (unsigned)rng_below(&rng, 2)),
+                                               500 * (1 + (unsigned)rng_below(&rng, 2)));
+                        for (unsigned m = 0, more = 0; m < 4; m++)
+                                if (set >> m & 1)
+                                        at += (size_t)snprintf(pods + at, sizeof pods - at, "%s%s",
+                                                               more++ ? "|" : "", names[m]);
+                        snprintf(pods + at, sizeof pods - at, "\n");
+                }
+                check_renamed(nodes, pods, seed);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(names_and_order_mean_nothing),
+                cmocka_unit_test(models_are_told_apart_by_their_pods),
+                cmocka_unit_test(random_lists_have_one_canonical_form),
+        };
+        return cmocka_run_group_tests(tests, open_folder, close_folder);
+}
