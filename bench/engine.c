@@ -1,5 +1,5 @@
-/* How fast the engine places, and how that grows: the openb default list, a plan active, up to 100 %
- * of the pool's devices asked for. Quality is printed from the same runs. One thread. */
+/* How fast the engine places, and how that grows: the openb default list, a plan active, until as
+ * much was asked for as the pool has. Quality is printed from the same runs. One thread. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -129,7 +129,7 @@ static json_t *document(const struct scenario *scenario, const struct replay_res
 
         for (uint32_t r = 0; runs && r < result->runs_count; r++) {
                 if (result->runs[r].is_baseline) {
-                        baseline = &result->runs[r];    /* no answer to what was asked: stands apart */
+                        baseline = &result->runs[r]; /* no answer to what was asked: stands apart */
                 } else if (json_array_append_new(runs, run_entry(&result->runs[r])) < 0) {
                         json_decref(runs);
                         return NULL;

@@ -1,11 +1,23 @@
-/* decide_impl.h - shared by decide.c (work and queue) and decide_pool.c (nodes, plans, time). */
+/* decide_impl.h - shared by decide.c (work), decide_queue.c (the queue's turn) and decide_pool.c
+ * (nodes, layouts, plans, time). All return 0 or a negative code; facts are added to the memo's. */
 #pragma once
 
 #include "engine/decide.h"
 
 struct fact *fact_add(struct memo *memo, enum fact_kind kind);  /* NULL: out of memory */
 int no_memory(struct err *err);
+
+/* The fact `refused`; `nearest` may be NULL. */
+int refuse(struct memo *memo, uint64_t workload, enum gate gate, const struct request *nearest,
+           struct err *err);
+/* A layout step; node, device and epoch are filled in here. */
+int plan_step(struct memo *memo, const struct state *state, uint32_t node, unsigned device,
+              struct fact_layout step, struct err *err);
+/* Destroys the instances of a workload and releases it. */
 int release(struct memo *memo, const struct state *state, uint32_t slot, enum release_cause cause,
             struct err *err);
+
+int decide_queue(struct memo *memo, const struct state *state, const struct input *input,
+                 bool *ret_more, struct err *err);
 int decide_pool(struct memo *memo, const struct state *state, const struct input *input,
                 int64_t now_ms, struct err *err);

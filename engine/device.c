@@ -363,6 +363,8 @@ uint32_t device_free_units(const struct model *model, const struct device_state 
                 return UNITS_DEVICE - state->slices.compute * model->compute_slice_units -
                        slots_units(model, state->slices.slots | state->foreign_slots);
         case DEVICE_SHARED: {
+                if (state->foreign_slots)
+                        return 0;
                 struct part taken = {.method = METHOD_SHARE,
                                      .share_milli = state->share_taken_milli,
                                      .memory_mib = state->share_taken_mib};

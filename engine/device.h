@@ -29,7 +29,7 @@ struct part {
         uint8_t profile, start;         /* METHOD_SLICE */
         uint16_t share_milli;           /* METHOD_SHARE */
         uint16_t reserved;
-        uint32_t memory_mib;            /* METHOD_SHARE: its limit; 0 where the model's is unknown */
+        uint32_t memory_mib; /* METHOD_SHARE: its limit; 0 where the model's is unknown */
 };
 
 /* What a need comes to on one model: worked out once per shape and model. */
@@ -62,6 +62,7 @@ uint32_t part_units(const struct model *model, const struct part *part);
 void device_take(const struct model *model, struct device_state *state, const struct part *part);
 void device_give(const struct model *model, struct device_state *state, const struct part *part);
 
-/* Units nobody holds, stranded ones included; 0 while broken or foreign. */
+/* Units nobody holds, stranded ones included; foreign slots count as held. 0 while broken, and
+ * while a shared device has foreign slots: nothing new is placed there. */
 uint32_t device_free_units(const struct model *model, const struct device_state *state);
 bool device_is_idle(const struct device_state *state);         /* nobody on it and usable */

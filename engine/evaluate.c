@@ -4,7 +4,7 @@
 
 #include "engine/memo_impl.h"
 
-#define RESIDENT_BONUS (INT64_C(1) << 60)       /* staging an artifact costs minutes: above all else */
+#define RESIDENT_BONUS (INT64_C(1) << 60) /* staging an artifact costs minutes: above all else */
 
 static const struct need *look_need(const struct memo *memo, uint32_t look)
 {
@@ -56,7 +56,8 @@ static bool extend(struct memo *memo, uint32_t look, const struct class *class, 
         bool found = false;
 
         for (unsigned at = 0; at < view->count; at++) {
-                /* Equal devices give equal scores: the first one that is not used stands for all. */
+                /* Equal devices give equal scores: the first one that is not used stands for all.
+                 */
                 bool same = at > 0 && view->spots[at] == view->spots[at - 1] &&
                             !move_uses(move, at - 1);
                 if (same || move_uses(move, at))

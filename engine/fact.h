@@ -85,7 +85,7 @@ struct node_desc {
         uint16_t nvlink, rack, block;   /* fabric path: word ids; 0 = not known */
         uint8_t model;
         uint8_t devices;
-        uint8_t link_group;             /* directly linked devices per group (0-3, 4-7 ...); 0 = none */
+        uint8_t link_group; /* directly linked devices per group (0-3, 4-7 ...); 0 = none */
         bool drained;                   /* takes nothing new */
         uint16_t broken;                /* bit d: device d is unhealthy */
         uint32_t cpu_milli, ram_mib, disk_mib, network_mbit;

@@ -64,7 +64,7 @@ int64_t fragment_of(const struct fragment_target *target, unsigned model, uint32
 
 uint16_t fragment_free_milli(const struct device_state *device)
 {
-        if (device->mode == DEVICE_SHARED && !device->broken)
+        if (device->mode == DEVICE_SHARED && !device->broken && device->foreign_slots == 0)
                 return (uint16_t)(SHARE_WHOLE - device->share_taken_milli);
         return device_is_idle(device) ? SHARE_WHOLE : 0;
 }

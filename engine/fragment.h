@@ -28,8 +28,8 @@ struct fragment_target {
 void fragment_target_make(const struct price_shape *demand, uint32_t count,
                           struct fragment_target *ret_target);
 
-/* Fragment of one node in thousandths of a device, times target->weight. `free`: compute left on its
- * devices, ascending; 1000 = idle. */
+/* Fragment of one node in thousandths of a device, times target->weight. `free`: compute left on
+ * its devices, ascending; 1000 = idle. */
 int64_t fragment_of(const struct fragment_target *target, unsigned model, uint32_t cpu_free,
                     const uint16_t *free, unsigned count);
 

@@ -68,7 +68,10 @@ static bool entry_make(struct memo *memo, uint32_t shape, uint32_t number, struc
 
 static bool heap_room(struct memo *memo, struct shape_heap *heap, uint32_t entries)
 {
-        return memo_room(memo, &heap->entries, &heap->room, entries, sizeof *heap->entries);
+        if (memo_room(memo, &heap->entries, &heap->room, entries, sizeof *heap->entries))
+                return true;
+        memo->failed = true;
+        return false;
 }
 
 static bool heap_rebuild(struct memo *memo, uint32_t shape)
@@ -135,7 +138,7 @@ static bool settle_top(struct memo *memo, struct shape_heap *heap)
  * network. A class without any node with room is dropped; it comes back through the log when a
  * node joins it. Where only a later node has room, classes behind it count as well, until none can
  * do better. */
-static uint32_t best_node(struct memo *memo, uint32_t shape, int *ret_rc)
+static uint32_t best_node(struct memo *memo, uint32_t shape)
 {
         struct shape_heap *heap = &memo->heaps[shape];
         const struct need *need = &memo->state->shapes[shape].need;
@@ -163,7 +166,7 @@ static uint32_t best_node(struct memo *memo, uint32_t shape, int *ret_rc)
                 if (found.rank == top.rank)
                         break;
                 if (!memo_room(memo, &memo->aside, &memo->aside_room, aside, sizeof *memo->aside)) {
-                        *ret_rc = -1;
+                        memo->failed = true;
                         break;
                 }
                 memo->aside[aside++] = top;
@@ -211,7 +214,8 @@ static uint32_t draw_node(struct memo *memo, uint32_t shape, uint64_t draw)
                         struct move move;
                         int64_t key;
                         if (class == NONE || !node_has_room(&memo->state->nodes[node], need) ||
-                            !evaluate(memo, memo->look_of[shape], &memo->classes[class], &key, &move))
+                            !evaluate(memo, memo->look_of[shape], &memo->classes[class], &key,
+                                      &move))
                                 continue;
                         if (pass == 1 && wanted-- == 0)
                                 return node;
@@ -234,33 +238,25 @@ static uint32_t random_best(struct memo *memo, uint32_t shape, uint64_t draw,
                 return NONE;
         bool fits = draw_move(memo, memo->look_of[shape], &memo->classes[memo->links[node].class],
                               map_mix(drawn), ret_move);
-        assert(fits);
-        (void)fits;
-        return node;
+        assert(fits || memo->failed);
+        return fits ? node : NONE;
 }
 
-uint32_t index_best(struct memo *memo, uint32_t shape, uint64_t draw, struct move *ret_move,
-                    int *ret_rc)
+uint32_t index_best(struct memo *memo, uint32_t shape, uint64_t draw, struct move *ret_move)
 {
-        uint32_t node;
+        uint32_t node = NONE;
         int64_t key;
 
-        *ret_rc = 0;
         if (memo->policy.kind == POLICY_RANDOM)
                 return random_best(memo, shape, draw, ret_move);
-        if (memo->mode == MEMO_SCAN) {
+        if (memo->mode == MEMO_SCAN)
                 node = scan_node(memo, shape);
-        } else {
-                if (!catch_up(memo, shape)) {
-                        *ret_rc = -1;
-                        return NONE;
-                }
-                node = best_node(memo, shape, ret_rc);
-        }
-        if (node == NONE)
+        else if (catch_up(memo, shape))
+                node = best_node(memo, shape);
+        if (node == NONE || memo->failed)
                 return NONE;
-        bool fits = evaluate(memo, memo->look_of[shape], &memo->classes[memo->links[node].class], &key, ret_move);
-        assert(fits);
-        (void)fits;
-        return node;
+        bool fits = evaluate(memo, memo->look_of[shape], &memo->classes[memo->links[node].class],
+                             &key, ret_move);
+        assert(fits || memo->failed);
+        return fits ? node : NONE;
 }

@@ -376,7 +376,8 @@ static bool follow_changes(struct memo *memo, const struct state *state)
 
 static bool is_stale(const struct memo *memo, const struct state *state)
 {
-        return !memo->synced || memo->failed || memo->state != state || memo->plan_seen != state->plan_version ||
+        return !memo->synced || memo->failed || memo->state != state ||
+               memo->plan_seen != state->plan_version ||
                memo->nodes_room < state->node_slots.high ||
                state->changes_count - memo->changes_seen > CHANGES_RING ||
                memo->spots_count >= SPOTS_MAX ||

@@ -15,7 +15,7 @@
 
 enum memo_mode {
         MEMO_INDEXED,
-        MEMO_SCAN,      /* looks at every node each time: the slow, plain truth for tests and benches */
+        MEMO_SCAN, /* looks at every node each time: the slow, plain truth for tests and benches */
 };
 
 struct memo;

@@ -36,7 +36,7 @@ struct step {
 #define STEP_NEVER   UINT32_MAX
 
 struct kind {
-        struct node_desc desc;          /* model, devices, plane, labels, artifacts; the rest is 0 */
+        struct node_desc desc; /* model, devices, plane, labels, artifacts; the rest is 0 */
 };
 
 struct view {
@@ -89,7 +89,8 @@ struct shape_heap {
         uint64_t cursor;                /* into memo->log; 0 = never read */
 };
 
-/* Shapes that differ only in memory, disk and network look alike to every score: they share this. */
+/* Shapes that differ only in memory, disk and network look alike to every score: they share this.
+ */
 struct look {
         uint32_t shape;                 /* one of them */
         struct step *steps;             /* by spot */
@@ -167,7 +168,7 @@ struct memo {
         uint32_t aside_room;
 
         bool synced;
-        bool failed;                    /* a bounded or allocated table was full: nothing found counts */
+        bool failed; /* a bounded or allocated table was full: nothing found counts */
         uint64_t changes_seen, plan_seen;
 
         struct fragment_target target;  /* of the plan's demand */
@@ -193,7 +194,8 @@ int memo_sync(struct memo *memo, const struct state *state, struct err *err);
 /* Grows an array of the memo to hold index `need`; false: out of memory. */
 bool memo_room(struct memo *memo, void *array_pointer, uint32_t *room, uint32_t need, size_t size);
 
-/* spot.c. 0 and NULL: no room; memo->failed is set, and the search is done again on a fresh memo. */
+/* spot.c. 0 and NULL: no room; memo->failed is set, and the search is done again on a fresh memo.
+ */
 uint32_t spot_intern(struct memo *memo, unsigned model, const struct device_state *state);
 const struct step *spot_step(struct memo *memo, uint32_t look, uint32_t spot);
 int spot_compare(const struct memo *memo, uint32_t a, uint32_t b);
@@ -218,10 +220,9 @@ bool may_fit(struct memo *memo, uint32_t look, const struct brief *brief);
 bool draw_move(struct memo *memo, uint32_t look, const struct class *class, uint64_t draw,
                struct move *ret_move);
 
-/* index.c: the best node for one member of the shape. NONE: it fits nowhere, or out of memory, as
- * *ret_rc says. `draw` is what the policy `random` mixes into its seed. */
-uint32_t index_best(struct memo *memo, uint32_t shape, uint64_t draw, struct move *ret_move,
-                    int *ret_rc);
+/* index.c: the best node for one member of the shape; NONE: it fits nowhere (or memo->failed).
+ * `draw` is what the policy `random` mixes into its seed. */
+uint32_t index_best(struct memo *memo, uint32_t shape, uint64_t draw, struct move *ret_move);
 
 /* policy_*.c */
 const struct policy_ops *policy_ops_of(const struct memo *memo, const struct state *state);

@@ -72,7 +72,8 @@ static void wish_set(struct request *request, enum wish wish, uint32_t value)
         }
 }
 
-/* Devices, members, memory and shares stay what they are in kind: at least 1 where there were any. */
+/* Devices, members, memory and shares stay what they are in kind: at least 1 where there were any.
+ */
 static uint32_t wish_least(const struct request *request, enum wish wish)
 {
         return wish <= WISH_SHARE && wish_get(request, wish) > 0;

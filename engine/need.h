@@ -35,7 +35,7 @@ enum method { METHOD_WHOLE, METHOD_SLICE, METHOD_SHARE, METHODS_END };
 /* Levels of the fabric tree, tightest first. */
 #define NEAR_LEVELS(X)                                                          \
         X(NONE,         "none")         /* no wish */                           \
-        X(DEVICE_LINKS, "device-links") /* one group of directly linked devices */ \
+        X(DEVICE_LINKS, "device-links") /* one link group; without links one device */ \
         X(NODE,         "node")                                                 \
         X(NVLINK,       "nvlink")       /* one NVLink domain: a node or several */ \
         X(RACK,         "rack")                                                 \
@@ -59,7 +59,7 @@ struct need {
         uint32_t disk_mib;
         uint32_t network_mbit;
         uint32_t memory_mib;    /* device memory, per device: ASK_MEMORY and ASK_SHARE */
-        uint16_t share_milli;   /* 1..1000 of each device: ASK_SHARE; 0 there = follows memory_mib */
+        uint16_t share_milli; /* 1..1000 of each device: ASK_SHARE; 0 there = follows memory_mib */
         uint16_t profile;       /* vocabulary id of a profile name: ASK_PROFILE */
         uint16_t plane;         /* vocabulary id */
         uint16_t where;         /* id of a set of label conditions */

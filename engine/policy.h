@@ -1,7 +1,7 @@
 /* policy.h - the placement policies behind one interface.
  *
  * A policy orders the places where something fits; whether it fits is not its
- * business. Pure; `random` draws from its seed and the workload's id alone.
+ * business. Pure; `random` draws from its seed and the workload's arrival number.
  */
 #pragma once
 
@@ -34,8 +34,8 @@ struct policy {
         uint64_t seed;                  /* RANDOM */
 };
 
-/* Reads "auto", "random:7". -ERR_NOT_FOUND lists near names; -ERR_INPUT: a seed where there is none,
- * or no number. */
+/* Reads "auto", "random:7". -ERR_NOT_FOUND lists near names; -ERR_INPUT: a seed where there is
+ * none, or no number; -ERR_RANGE: a seed below 0 or above 64 bits. */
 int policy_parse(const char *text, struct policy *ret_policy, struct err *err);
 const char *policy_name(enum policy_kind kind);
 const char *policy_help(enum policy_kind kind);

@@ -6,7 +6,8 @@
 #define SCALE_DEVICES 8                 /* a node of 8 devices counts 1 ... */
 #define SCALE_CORES   128               /* ... and so do 128 cores */
 /* So a milli core weighs as much as 63/8 units: 8 x 126,000 / 128,000. */
-#define UNITS_OF_MILLI(milli) ((int64_t)(milli) * (SCALE_DEVICES * UNITS_DEVICE / 1000) / SCALE_CORES)
+#define UNITS_OF_MILLI(milli) \
+        ((int64_t)(milli) * (SCALE_DEVICES * UNITS_DEVICE / 1000) / SCALE_CORES)
 
 #define FULL_UNITS    ((int64_t)SCALE_DEVICES * UNITS_DEVICE)
 #define FULL_PRODUCT  (FULL_UNITS * FULL_UNITS)

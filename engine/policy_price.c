@@ -40,7 +40,8 @@ void price_spot(const struct memo *memo, struct spot *spot)
                 else if (spot->state.mode == DEVICE_SLICED)
                         spot->price[l] = price_of_cut(memo, spot);
                 else
-                        spot->price[l] = plan->table.models[spot->model].part[price_step(memo, spot)][l];
+                        spot->price[l] =
+                                plan->table.models[spot->model].part[price_step(memo, spot)][l];
         }
 }
 

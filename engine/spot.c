@@ -112,7 +112,8 @@ static void step_fill(struct memo *memo, uint32_t look, uint32_t number, struct 
         struct part_fit fit;
 
         *step = (struct step){.next = STEP_NEVER};
-        if (!shape_fit(memo->state, &memo->state->shapes[memo->looks[look].shape].need, spot->model, &fit) ||
+        if (!shape_fit(memo->state, &memo->state->shapes[memo->looks[look].shape].need, spot->model,
+                       &fit) ||
             !part_fits(model, &state, &fit))
                 return;
         step->room = (uint16_t)part_room(model, &state, &fit);

@@ -44,7 +44,8 @@ struct node {
         uint8_t status;                 /* enum node_status */
         uint32_t first_device;          /* its devices in state->devices */
         uint32_t cpu_used, ram_used, disk_used, network_used;   /* milli, MiB, MiB, Mbit/s */
-        uint32_t cpu_free, ram_free, disk_free, network_free;   /* 0 where more is used than there is */
+        uint32_t cpu_free, ram_free, disk_free,
+                network_free;           /* 0 where more is used than there is */
         uint32_t first_member;          /* list of placed members */
         uint16_t held[HELD_CLASSES];    /* placed members of each class */
 };

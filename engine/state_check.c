@@ -139,7 +139,8 @@ static void check_device(const struct model *model, const struct device *device,
         state.foreign_slots = 0;
         assert(memcmp(&state, rebuilt, sizeof state) == 0);
         assert(units <= UNITS_DEVICE);
-        if (!device->state.broken && device->state.foreign_slots == 0 && state.mode != DEVICE_SHARED)
+        if (!device->state.broken && device->state.foreign_slots == 0 &&
+            state.mode != DEVICE_SHARED)
                 assert(units + device_free_units(model, &device->state) == UNITS_DEVICE);
 }
 

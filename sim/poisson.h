@@ -38,7 +38,7 @@ struct poisson_setup {
         const struct demand *given;
         bool learns;
         bool whole;                             /* the baseline: each on a whole device */
-        bool by_slices;                         /* load counts memory slices of the first node's model */
+        bool by_slices; /* load counts memory slices of the first node's model */
         double load;                            /* 1.0 = all of the pool */
         double mean_life_ms;
         uint32_t warmup_lives, measure_lives;

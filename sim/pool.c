@@ -79,6 +79,35 @@ static void mark_by_pods(struct faces *faces, const struct openb_pods *pods)
         }
 }
 
+/* Models that look alike so far are told apart by the models they are named with, a few times over:
+ * "A|C" and "B|D" tell A from B where C is not D. */
+#define REFINE_ROUNDS 4
+static void mark_by_company(struct faces *faces, const struct openb_pods *pods)
+{
+        uint64_t more[MODELS_MAX] = {0};
+
+        for (size_t p = 0; p < pods->count; p++) {
+                const struct openb_pod *row = &pods->rows[p];
+                uint64_t company = map_mix((uint64_t)row->cpu_milli << 32 |
+                                           (uint64_t)row->gpu_milli << 8 | row->gpu_count);
+                struct face *named[MODELS_MAX];
+                unsigned count = 0;
+                for (const char *at = row->gpu_spec; *at && count < MODELS_MAX;) {
+                        size_t length = strcspn(at, "|");
+                        struct face *face = face_find(faces, at, length);
+                        if (face) {
+                                named[count++] = face;
+                                company += map_mix(face->mark);
+                        }
+                        at += length + (at[length] == '|');
+                }
+                for (unsigned i = 0; i < count; i++)
+                        more[named[i] - faces->rows] += map_mix(company);
+        }
+        for (unsigned m = 0; m < faces->count; m++)
+                faces->rows[m].mark = map_mix(faces->rows[m].mark) + more[m];
+}
+
 static int compare_faces(const void *a, const void *b)
 {
         const struct face *x = a, *y = b;
@@ -148,6 +177,8 @@ static int load_openb(const char *path, const char *openb_pods, struct replay_po
                 rc = faces_of_nodes(&nodes, &faces, err);
         if (rc == 0) {
                 mark_by_pods(&faces, &pods);
+                for (unsigned round = 0; round < REFINE_ROUNDS; round++)
+                        mark_by_company(&faces, &pods);
                 pool->own_models = model_table_new();
                 pool->nodes = mem_new(nodes.count, sizeof *pool->nodes);
                 pool->models = pool->own_models;

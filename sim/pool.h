@@ -17,7 +17,7 @@ struct replay_node {
 
 struct replay_pool {
         const struct model_table *models;       /* of this pool: own_models, or the caller's */
-        struct model_table *own_models;         /* openb: its names mean nothing, so figures neither */
+        struct model_table *own_models; /* openb: its names mean nothing, so figures neither */
         struct replay_node *nodes;
         uint32_t nodes_count;
         uint32_t devices;
@@ -29,8 +29,8 @@ struct replay_pods {
         uint32_t count;
 };
 
-/* `models` is the built-in table (and the operator's own); used for uniform pools. 0 or an error with
- * file:line. */
+/* `models` is the built-in table (and the operator's own); used for uniform pools. 0 or an error
+ * with file:line. */
 int replay_pool_load(const struct scenario_pool *spec, const struct model_table *models,
                      const char *openb_pods, struct replay_pool *ret_pool, struct err *err);
 void replay_pool_done(struct replay_pool *pool);        /* a zeroed one is fine */

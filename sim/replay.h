@@ -51,7 +51,7 @@ struct replay_run {
         bool has_benefit;
         struct replay_benefit benefit;
         uint64_t accepted, refused;             /* over all seeds */
-        double decisions_per_s;                 /* accepted placements per second of decide + apply */
+        double decisions_per_s; /* accepted placements per second of decide + apply */
         double decide_p50_us, decide_p99_us;    /* one submission: decide + apply, all its steps */
         double plan_s;                          /* making of plans, apart from decisions */
         bool plan_priced;                       /* the last plan's self-check promised a gain */
@@ -82,9 +82,9 @@ struct replay_hooks {
         const volatile int *cancel;             /* non-zero: stop soon; NULL: never */
 };
 
-/* 0; -ERR_CANCELLED; -ERR_IO / -ERR_INPUT for files it reads (file:line in the sentence); -ERR_NOMEM.
- * *ret_result is written on success, and on cancel with what was finished: the last run may hold
- * fewer seeds. */
+/* 0; -ERR_CANCELLED; -ERR_IO / -ERR_INPUT for files it reads (file:line in the sentence);
+ * -ERR_NOMEM. *ret_result is written on success, and on cancel with what was finished: the last run
+ * may hold fewer seeds. */
 int replay_run_scenario(const struct scenario *scenario, const struct model_table *models,
                         const struct replay_hooks *hooks, struct replay_result *ret_result,
                         struct err *err);

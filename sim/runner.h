@@ -12,10 +12,11 @@
 
 /* What a placement is allowed to know of the demand, and when it learns more.
  *
- * `auto` counts what arrives and believes a given popularity like KNOWLEDGE_PRIOR arrivals, so that a
- * false one is outvoted soon; the plan is made anew after 64, 128, 256 ... arrivals, and from KNOWLEDGE_TURN
- * (or as many arrivals as there are devices) on each time so many more came, with what was seen before
- * counting half: old work fades. The published policies take a given popularity as it is, and counts on the same schedule where none is given. */
+ * `auto` counts what arrives and believes a given popularity like KNOWLEDGE_PRIOR arrivals, so that
+ * a false one is outvoted soon; the plan is made anew after 64, 128, 256 ... arrivals, and from
+ * KNOWLEDGE_TURN (or as many arrivals as there are devices) on each time so many more came, with
+ * what was seen before counting half: old work fades. The published policies take a given
+ * popularity as it is, and counts on the same schedule where none is given. */
 #define KNOWLEDGE_PRIOR 100
 #define KNOWLEDGE_FIRST 64
 #define KNOWLEDGE_TURN  4096
@@ -51,7 +52,8 @@ int runner_init(struct runner *runner, const struct replay_pool *pool, uint32_t 
                 const struct replay_hooks *hooks, struct err *err);
 void runner_done(struct runner *runner);                /* a zeroed one is fine */
 
-/* Submits one member to be placed at once or never. 1: placed under *ret_id; 0: refused; or an error. */
+/* Submits one member to be placed at once or never. 1: placed under *ret_id; 0: refused; or an
+ * error. */
 int runner_submit(struct runner *runner, const struct need *need, int64_t now_ms, uint64_t *ret_id,
                   struct err *err);
 int runner_exit(struct runner *runner, uint64_t id, int64_t now_ms, struct err *err);

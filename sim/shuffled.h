@@ -9,7 +9,7 @@ struct shuffled_figures {
         double fragmented_pct[SCENARIO_POINTS_MAX];
         double count_pct, units_pct;            /* accepted of arrived */
         uint64_t accepted, refused;
-        double placements_per_s;                /* accepted ones, up to 100 % arrived (or the end) */
+        double placements_per_s; /* accepted ones, up to 100 % arrived (or the end) */
         double p50_us, p99_us;                  /* of submissions up to there */
         double ns_per_placement;
         uint64_t waiting_bytes;

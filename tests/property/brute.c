@@ -124,7 +124,7 @@ static bool share_lies_well(const struct model *model, const struct brute_device
         uint64_t milli = part->share_milli, mib = part->memory_mib;
 
         if (device->foreign)
-                return false;           /* whose memory it is nobody knows */
+                return false; /* whose memory it is nobody knows */
         for (unsigned i = 0; i < device->count; i++) {
                 if (device->parts[i].part.method != METHOD_SHARE)
                         return false;
@@ -212,8 +212,7 @@ static bool is_near(const struct node_desc *a, const struct node_desc *b, enum n
         return false;
 }
 
-static bool is_spread(const struct node_desc *a, const struct node_desc *b,
-                      enum spread_level level)
+static bool is_spread(const struct node_desc *a, const struct node_desc *b, enum spread_level level)
 {
         if (level == SPREAD_NONE)
                 return true;
@@ -238,7 +237,10 @@ struct search {
         uint32_t round;
 };
 
-static struct { uint64_t hash; uint32_t round; } visited[VISITED_MAX];
+static struct {
+        uint64_t hash;
+        uint32_t round;
+} visited[VISITED_MAX];
 static uint32_t rounds;
 
 /* Parts on a device are a set: which order they came in does not matter. */
@@ -282,8 +284,8 @@ static bool put_part(struct search *search, unsigned d, struct part part)
 {
         struct brute_device *device = &search->node->devices[d];
 
-        if (device->count == BRUTE_PARTS || !part_meets(search->brute, search->model, search->need,
-                                                        &part) ||
+        if (device->count == BRUTE_PARTS ||
+            !part_meets(search->brute, search->model, search->need, &part) ||
             !part_lies_well(search->model, device, &part))
                 return false;
         device->parts[device->count++].part = part;
@@ -474,7 +476,8 @@ static bool apply_allocated(struct brute *brute, const struct fact_allocated *fa
         const struct need *need = &work->request.need;
         if (!node_lets_in(brute, node, need))
                 return REFUSE("a member is put on node %u, which is down, drained, of another "
-                              "plane or model, or lacks the labels", fact->node);
+                              "plane or model, or lacks the labels",
+                              fact->node);
         if (members_by_node(node, need, 1) < 1)
                 return REFUSE("node %u has too few cores or too little RAM, disk or network",
                               fact->node);
@@ -495,8 +498,8 @@ static bool apply_allocated(struct brute *brute, const struct fact_allocated *fa
                                       part->device);
                 if (!part_lies_well(model, device, part))
                         return REFUSE("the part on device %u (method %u, profile %u, start %u) "
-                                      "does not go with what is there", part->device,
-                                      part->method, part->profile, part->start);
+                                      "does not go with what is there",
+                                      part->device, part->method, part->profile, part->start);
                 if (device->count == BRUTE_PARTS)
                         return REFUSE("the test holds at most %d parts a device", BRUTE_PARTS);
                 device->parts[device->count++] = (struct brute_part){*part, fact->workload};
@@ -589,8 +592,7 @@ static bool apply_released(struct brute *brute, const struct fact *fact, const s
                         input->workload == work->request.workload;
                 break;
         case RELEASE_CANCELLED:
-                asked = input->kind == INPUT_CANCELLED &&
-                        input->workload == work->request.workload;
+                asked = input->kind == INPUT_CANCELLED && input->workload == work->request.workload;
                 break;
         case RELEASE_LOST:
                 asked = may_be_lost(brute, work, input);
@@ -630,8 +632,7 @@ static bool apply_step(struct brute *brute, const struct fact_layout *step, char
                 for (unsigned i = 0; i < device->instances_count; i++)
                         if (device->instances[i].profile == step->profile &&
                             device->instances[i].start == step->start) {
-                                device->instances[i] =
-                                        device->instances[--device->instances_count];
+                                device->instances[i] = device->instances[--device->instances_count];
                                 return true;
                         }
                 return REFUSE("an instance is destroyed that was never created");
@@ -651,7 +652,8 @@ static bool apply_node_set(struct brute *brute, uint32_t number, const struct no
                 return REFUSE("node number %u is given twice", number);
         if (!node->here)
                 memset(node, 0, sizeof *node);
-        /* Another card is another device: what was seen behind our back, and cut, was the old one. */
+        /* Another card is another device: what was seen behind our back, and cut, was the old one.
+         */
         for (unsigned d = 0; d < NODE_DEVICES_MAX; d++) {
                 if (node->here && (node->desc.model != desc->model || d >= desc->devices)) {
                         node->devices[d].foreign = 0;
@@ -664,8 +666,8 @@ static bool apply_node_set(struct brute *brute, uint32_t number, const struct no
         return true;
 }
 
-bool brute_apply(struct brute *brute, const struct fact *fact, const struct input *input,
-                 char *why, size_t why_size)
+bool brute_apply(struct brute *brute, const struct fact *fact, const struct input *input, char *why,
+                 size_t why_size)
 {
         struct brute_work *work = NULL;
 
@@ -751,21 +753,20 @@ static bool lies_as_wished(const struct brute *brute, const struct brute_work *w
         for (unsigned a = 0; a < work->placed; a++) {
                 const struct brute_node *node = &brute->nodes[work->members[a].node];
                 for (unsigned b = a + 1; b < work->placed; b++) {
-                        const struct node_desc *other =
-                                &brute->nodes[work->members[b].node].desc;
+                        const struct node_desc *other = &brute->nodes[work->members[b].node].desc;
                         if (near && !is_near(&node->desc, other, form->near))
                                 return REFUSE("members %u and %u of workload %" PRIu64
-                                              " are not near each other", a, b,
-                                              work->request.workload);
+                                              " are not near each other",
+                                              a, b, work->request.workload);
                         if (!is_spread(&node->desc, other, form->spread))
                                 return REFUSE("members %u and %u of workload %" PRIu64
-                                              " are not spread", a, b, work->request.workload);
+                                              " are not spread",
+                                              a, b, work->request.workload);
                 }
                 for (unsigned i = 0; i < work->members[a].count; i++)
                         groups |= 1u << work->members[a].parts[i].device / group_size(node);
         }
-        if (near && form->near == NEAR_DEVICE_LINKS &&
-            (groups & (groups - 1)))
+        if (near && form->near == NEAR_DEVICE_LINKS && (groups & (groups - 1)))
                 return REFUSE("the devices of workload %" PRIu64 " are not linked with each other",
                               work->request.workload);
         return true;
@@ -806,8 +807,7 @@ static bool is_cut_as_held(const struct brute_device *device, char *why, size_t 
 bool brute_group_ends(const struct brute *brute, char *why, size_t why_size)
 {
         for (unsigned i = 0; i < BRUTE_WORKS; i++)
-                if (brute->works[i].live &&
-                    !is_whole_gang(brute, &brute->works[i], why, why_size))
+                if (brute->works[i].live && !is_whole_gang(brute, &brute->works[i], why, why_size))
                         return false;
         for (unsigned n = 0; n < BRUTE_NODES; n++)
                 for (unsigned d = 0; brute->nodes[n].here && d < brute->nodes[n].desc.devices; d++)

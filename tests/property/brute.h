@@ -13,7 +13,7 @@
 enum {
         BRUTE_NODES = 8,
         BRUTE_WORKS = 8,
-        BRUTE_PARTS = 64,               /* on one device: more small shares than 5 workloads hold */
+        BRUTE_PARTS = 64, /* on one device: more small shares than 5 workloads hold */
         BRUTE_MEMBERS = 8,
 };
 
@@ -30,7 +30,9 @@ struct brute_device {
         /* what the layout steps made of it */
         bool cut;
         uint32_t epoch;
-        struct { uint8_t profile, start; } instances[BRUTE_PARTS];
+        struct {
+                uint8_t profile, start;
+        } instances[BRUTE_PARTS];
         unsigned instances_count;
 };
 
@@ -38,38 +40,42 @@ struct brute_node {
         bool here, up;
         struct node_desc desc;
         struct brute_device devices[NODE_DEVICES_MAX];
-        uint64_t cpu, ram, disk, network;       /* held by members */
+        uint64_t cpu, ram, disk, network; /* held by members */
 };
 
 struct brute_work {
         bool live;
         struct request request;
         uint64_t arrival;
-        unsigned placed;                        /* members; all or none, between groups */
-        struct { uint32_t node; uint8_t count; struct part parts[NODE_DEVICES_MAX]; }
-                members[BRUTE_MEMBERS];
+        unsigned placed; /* members; all or none, between groups */
+        struct {
+                uint32_t node;
+                uint8_t count;
+                struct part parts[NODE_DEVICES_MAX];
+        } members[BRUTE_MEMBERS];
 };
 
 struct brute {
         const struct model_table *models;
         const struct vocab *vocab;
-        struct brute_node nodes[BRUTE_NODES];   /* by the state's node number */
+        struct brute_node nodes[BRUTE_NODES]; /* by the state's node number */
         struct brute_work works[BRUTE_WORKS];
         uint64_t arrivals;
 };
 
 void brute_init(struct brute *brute, const struct model_table *models, const struct vocab *vocab);
 
-struct brute_work *brute_work(struct brute *brute, uint64_t id);        /* NULL: not there */
+struct brute_work *brute_work(struct brute *brute, uint64_t id); /* NULL: not there */
 
 /* Takes one fact over. False: it is not lawful, and `why` says so. `input` is what led to it. */
-bool brute_apply(struct brute *brute, const struct fact *fact, const struct input *input,
-                 char *why, size_t why_size);
+bool brute_apply(struct brute *brute, const struct fact *fact, const struct input *input, char *why,
+                 size_t why_size);
 
 /* At the end of a group: gangs are whole and as they wished, instances are what slices need. */
 bool brute_group_ends(const struct brute *brute, char *why, size_t why_size);
 
-/* Whether a workload that was placed just now lies as its form wishes; `near`: also as it prefers. */
+/* Whether a workload that was placed just now lies as its form wishes; `near`: also as it prefers.
+ */
 bool brute_placed_well(const struct brute *brute, const struct brute_work *work, bool near,
                        char *why, size_t why_size);
 

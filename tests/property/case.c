@@ -14,12 +14,9 @@
 struct model_table *case_models(void)
 {
         static const char *const names[CASE_MODELS] = {
-                [CASE_A100_40] = "A100-40",
-                [CASE_A30] = "A30",
-                [CASE_T4] = "T4",
-                [CASE_UNLISTED] = NULL,
-                [CASE_MI300X] = "MI300X",
-                [CASE_RTX_PRO_6000] = "RTX-PRO-6000",
+                [CASE_A100_40] = "A100-40", [CASE_A30] = "A30",
+                [CASE_T4] = "T4",           [CASE_UNLISTED] = NULL,
+                [CASE_MI300X] = "MI300X",   [CASE_RTX_PRO_6000] = "RTX-PRO-6000",
         };
         struct model_table *all = model_table_new(), *table = model_table_new();
         struct err err = {0};
@@ -68,8 +65,8 @@ static uint16_t condition(struct vocab *vocab, const char *key, const char *text
 int case_words_enter(struct vocab *vocab, struct case_words *ret_words)
 {
         static const char *const profiles[] = {
-                "1g.5gb", "1g.5gb+me", "1g.10gb", "2g.10gb", "3g.20gb", "4g.20gb",
-                "7g.40gb", "1g.6gb", "2g.12gb", "cpx", "dpx", "1g.24gb-me",
+                "1g.5gb",  "1g.5gb+me", "1g.10gb", "2g.10gb", "3g.20gb", "4g.20gb",
+                "7g.40gb", "1g.6gb",    "2g.12gb", "cpx",     "dpx",     "1g.24gb-me",
         };
         struct case_words words = {0};
         int failed = 0;
@@ -146,7 +143,7 @@ static void set_fabric(struct rng *rng, const struct case_words *words, struct n
 static uint8_t draw_model(struct rng *rng)
 {
         static const uint64_t weights[CASE_MODELS] = {
-                [CASE_A100_40] = 55, [CASE_A30] = 20,   [CASE_T4] = 12,
+                [CASE_A100_40] = 55,  [CASE_A30] = 20,   [CASE_T4] = 12,
                 [CASE_UNLISTED] = 10, [CASE_MI300X] = 9, [CASE_RTX_PRO_6000] = 9,
         };
         return (uint8_t)rng_weighted(rng, weights, CASE_MODELS);
@@ -155,16 +152,15 @@ static uint8_t draw_model(struct rng *rng)
 static struct node_desc draw_node(struct rng *rng, const struct case_words *words, unsigned number,
                                   unsigned devices)
 {
-        struct node_desc desc = {
-                .name = words->names[number],
-                .model = draw_model(rng),
-                .devices = (uint8_t)devices,
-                .cpu_milli = 1000 * (2 + below(rng, 15)),
-                .ram_mib = 4096 * (1 + below(rng, 8)),
-                .disk_mib = chance(rng, 80) ? 100000 : 0,
-                .network_mbit = chance(rng, 80) ? 10000 : 0,
-                .link_group = (uint8_t)(chance(rng, 40) ? 0 : 1 + below(rng, 4)),
-        };
+        struct node_desc desc = {.name = words->names[number], .devices = (uint8_t)devices};
+
+        /* One draw a line: their order must not hang on the compiler. */
+        desc.model = draw_model(rng);
+        desc.cpu_milli = 1000 * (2 + below(rng, 15));
+        desc.ram_mib = 4096 * (1 + below(rng, 8));
+        desc.disk_mib = chance(rng, 80) ? 100000 : 0;
+        desc.network_mbit = chance(rng, 80) ? 10000 : 0;
+        desc.link_group = (uint8_t)(chance(rng, 40) ? 0 : 1 + below(rng, 4));
         if (chance(rng, 65))
                 desc.plane = words->planes[below(rng, 2)];
         desc.labels = words->labels[below(rng, ARRAY_LEN(words->labels))];
@@ -181,8 +177,8 @@ static void draw_ask(struct rng *rng, const struct case_words *words, struct nee
                 [ASK_NOTHING] = 10, [ASK_WHOLE] = 20, [ASK_PROFILE] = 25,
                 [ASK_MEMORY] = 20,  [ASK_SHARE] = 25,
         };
-        static const uint32_t memories[] = {1, 2000, 4000, 4864, 5000, 5952, 9000, 12000, 16000,
-                                            20000, 24576, 40960, 200000};
+        static const uint32_t memories[] = {1,     2000,  4000,  4864,  5000,  5952,  9000,
+                                            12000, 16000, 20000, 24576, 40960, 200000};
         static const uint16_t shares[] = {1, 100, 250, 333, 500, 501, 750, 1000};
 
         need->ask = (uint8_t)rng_weighted(rng, weights, ARRAY_LEN(weights));
@@ -190,8 +186,9 @@ static void draw_ask(struct rng *rng, const struct case_words *words, struct nee
                                   : chance(rng, 70)        ? 1
                                                            : 1 + below(rng, 3));
         if (need->ask == ASK_PROFILE)
-                need->profile = words->profiles[chance(rng, 70) ? below(rng, 7)
-                                                                : below(rng, words->profiles_count)];
+                need->profile =
+                        words->profiles[chance(rng, 70) ? below(rng, 7)
+                                                        : below(rng, words->profiles_count)];
         if (need->ask == ASK_MEMORY) {
                 need->memory_mib = memories[below(rng, ARRAY_LEN(memories))];
                 need->methods = (uint8_t)below(rng, 1u << METHODS_END);
@@ -223,13 +220,11 @@ static void draw_form(struct rng *rng, unsigned members_max, const struct need *
 static struct request draw_request(struct rng *rng, const struct case_words *words,
                                    unsigned members_max, uint64_t workload)
 {
-        struct request request = {
-                .workload = workload,
-                .priority = (int32_t)below(rng, 3) - 1,
-                .once = chance(rng, 35),
-        };
+        struct request request = {.workload = workload};
         struct need *need = &request.need;
 
+        request.priority = (int32_t)below(rng, 3) - 1;
+        request.once = chance(rng, 35);
         draw_ask(rng, words, need);
         need->models = UINT64_MAX;
         if (chance(rng, 30))
@@ -260,7 +255,7 @@ static void draw_plan(struct rng *rng, struct price_plan *plan)
         for (unsigned s = 0; s < plan->shapes_count; s++) {
                 struct price_shape *shape = &plan->shapes[s];
                 shape->devices = (uint8_t)below(rng, 4);
-                shape->cpu_milli = 1000 * s + 500 * below(rng, 2);      /* no two alike */
+                shape->cpu_milli = 1000 * s + 500 * below(rng, 2); /* no two alike */
                 shape->share_milli = (uint16_t)(shape->devices == 0   ? 0
                                                 : shape->devices == 1 ? 100 * (1 + below(rng, 10))
                                                                       : 1000);
@@ -280,8 +275,8 @@ static void draw_plan(struct rng *rng, struct price_plan *plan)
                                 prices->part[i][l] = prices->part[i - 1][l] +
                                                      (int32_t)below(rng, UNITS_DEVICE / 60);
                         for (unsigned g = 1; g <= PRICE_DEVICES_MAX; g++)
-                                prices->idle[g][l] = prices->idle[g - 1][l] +
-                                                     (int32_t)below(rng, UNITS_DEVICE);
+                                prices->idle[g][l] =
+                                        prices->idle[g - 1][l] + (int32_t)below(rng, UNITS_DEVICE);
                 }
         }
 }
@@ -331,10 +326,10 @@ static void add_node_change(struct maker *maker)
                 desc->plane = chance(rng, 50) ? 0 : maker->words->planes[below(rng, 2)];
                 break;
         case 4:
-                desc->model = draw_model(rng);  /* refused while in use */
+                desc->model = draw_model(rng); /* refused while in use */
                 break;
         default:
-                break;                          /* back after a failure, as it was */
+                break; /* back after a failure, as it was */
         }
         add(maker, INPUT_NODE_CHANGED)->node = *desc;
 }
@@ -347,12 +342,10 @@ static void add_layout(struct maker *maker)
 
         if (desc->devices == 0)
                 return;
-        struct layout_report report = {
-                .node = desc->name,
-                .device = (uint8_t)below(rng, desc->devices),
-                .failed = chance(rng, 15),
-                .epoch = chance(rng, 70) ? 0 : below(rng, 3),
-        };
+        struct layout_report report = {.node = desc->name};
+        report.device = (uint8_t)below(rng, desc->devices);
+        report.failed = chance(rng, 15);
+        report.epoch = chance(rng, 70) ? 0 : below(rng, 3);
         if (slots[desc->model] && chance(rng, 60))
                 report.foreign_slots = (uint16_t)(1u << below(rng, slots[desc->model]));
         add(maker, INPUT_LAYOUT_OBSERVED)->layout = report;
@@ -371,9 +364,8 @@ static void add_step(struct maker *maker)
         case SUBMIT:
                 /* Round robin, so that ids come up again when their work is likely over. */
                 maker->last_workload = maker->last_workload % maker->size->workloads_max + 1;
-                add(maker, INPUT_SUBMITTED)->request =
-                        draw_request(rng, maker->words, maker->size->members_max,
-                                     maker->last_workload);
+                add(maker, INPUT_SUBMITTED)->request = draw_request(
+                        rng, maker->words, maker->size->members_max, maker->last_workload);
                 break;
         case EXIT:
                 add(maker, INPUT_EXITED)->workload = any;
@@ -568,8 +560,7 @@ void step_print(char *ret_text, size_t size, const struct input *step, const str
                 break;
         case INPUT_PLAN_SET:
                 if (step->plan)
-                        put(&text, "a demand plan is set: %u shapes, %s",
-                            step->plan->shapes_count,
+                        put(&text, "a demand plan is set: %u shapes, %s", step->plan->shapes_count,
                             step->plan->priced ? "random prices" : "no prices");
                 else
                         put(&text, "the demand plan is taken away");

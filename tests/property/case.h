@@ -18,10 +18,10 @@ enum { CASE_STEPS_MAX = 1024, CASE_PLANS = 2 };
 enum case_model {
         CASE_A100_40,
         CASE_A30,
-        CASE_T4,                        /* plain, memory known */
-        CASE_UNLISTED,                  /* plain, nothing known */
+        CASE_T4,       /* plain, memory known */
+        CASE_UNLISTED, /* plain, nothing known */
         CASE_MI300X,
-        CASE_RTX_PRO_6000,              /* counts media engines */
+        CASE_RTX_PRO_6000, /* counts media engines */
         CASE_MODELS
 };
 
@@ -30,25 +30,25 @@ struct case_words {
         uint32_t names[64];
         uint16_t planes[2];
         uint16_t nvlinks[8], racks[4], blocks[2];
-        uint16_t labels[3];             /* sets */
-        uint16_t wheres[4];             /* sets */
+        uint16_t labels[3]; /* sets */
+        uint16_t wheres[4]; /* sets */
         uint16_t profiles[12], profiles_count;
 };
 
 struct case_size {
-        unsigned nodes_min, nodes_max;  /* up to 64 */
-        unsigned devices_max;           /* of all nodes together */
-        unsigned workloads_max;         /* ids in use */
-        unsigned steps_min, steps_max;  /* after the nodes joined */
+        unsigned nodes_min, nodes_max; /* up to 64 */
+        unsigned devices_max;          /* of all nodes together */
+        unsigned workloads_max;        /* ids in use */
+        unsigned steps_min, steps_max; /* after the nodes joined */
         unsigned members_max;
-        bool plans;                     /* demand plans are set and taken away */
+        bool plans; /* demand plans are set and taken away */
 };
 
 struct history {
         uint64_t seed;
         unsigned count;
         struct input steps[CASE_STEPS_MAX];
-        struct price_plan *plans;       /* CASE_PLANS of them, borrowed by the steps */
+        struct price_plan *plans; /* CASE_PLANS of them, borrowed by the steps */
 };
 
 /* NULL: out of memory, or a built-in model is missing. */

@@ -79,7 +79,8 @@ static bool check_turn(struct trial *trial, const struct fact_allocated *fact)
                 if (!other->live || other->placed || !goes_before(other, taken))
                         continue;
                 if (could(trial, &other->request, BRUTE_NOW, false))
-                        return FAIL(trial, "workload %" PRIu64 " is placed before workload %" PRIu64
+                        return FAIL(trial,
+                                    "workload %" PRIu64 " is placed before workload %" PRIu64
                                     ", which waits in front of it and fits",
                                     fact->workload, other->request.workload);
         }
@@ -129,7 +130,8 @@ static bool check_refused(struct trial *trial, const struct fact_refused *fact)
                 if (could(trial, &request, BRUTE_EMPTY, false))
                         return FAIL(trial,
                                     "workload %" PRIu64 " is refused (%s), and fits into the "
-                                    "empty pool", fact->workload, gate_name(fact->gate));
+                                    "empty pool",
+                                    fact->workload, gate_name(fact->gate));
                 return check_nearest(trial, fact);
         case GATE_TABLE:
         case GATES_END:
@@ -146,8 +148,10 @@ static bool check_fact(struct trial *trial, const struct fact *fact)
         if (fact->kind == FACT_REFUSED)
                 return check_refused(trial, &fact->refused);
         if (fact->kind == FACT_QUEUED && !could(trial, &fact->queued, BRUTE_EMPTY, true))
-                return FAIL(trial, "workload %" PRIu64 " is queued, and no state of the pool could "
-                            "hold it (FEASIBLE)", fact->queued.workload);
+                return FAIL(trial,
+                            "workload %" PRIu64 " is queued, and no state of the pool could "
+                            "hold it (FEASIBLE)",
+                            fact->queued.workload);
         return true;
 }
 
@@ -185,8 +189,7 @@ static bool check_group(struct trial *trial, const struct group *group)
                 state_apply(trial->state, fact, trial->now_ms);
         }
         state_check(trial->state);
-        if (placed &&
-            !brute_placed_well(&trial->brute, placed, near, trial->why, trial->why_size))
+        if (placed && !brute_placed_well(&trial->brute, placed, near, trial->why, trial->why_size))
                 return false;
         return brute_group_ends(&trial->brute, trial->why, trial->why_size);
 }
@@ -203,7 +206,7 @@ static bool check_failure(struct trial *trial, int rc, uint64_t hash_before, con
 {
         struct request request = trial->input->request;
 
-        if (err->text[0] == '\0' || err->code != (enum err_code)-rc)
+        if (err->text[0] == '\0' || err->code != (enum err_code) - rc)
                 return FAIL(trial, "the input fails with code %d and no sentence for it", rc);
         if (state_hash(trial->state) != hash_before)
                 return FAIL(trial, "the input fails (%s), and the state is another", err->text);
@@ -246,8 +249,10 @@ static bool check_queue(struct trial *trial)
                         continue;
                 trial->counts->waits++;
                 if (work->request.once)
-                        return FAIL(trial, "workload %" PRIu64 " was to be placed now or never, "
-                                    "and waits", work->request.workload);
+                        return FAIL(trial,
+                                    "workload %" PRIu64 " was to be placed now or never, "
+                                    "and waits",
+                                    work->request.workload);
                 if (could(trial, &work->request, BRUTE_NOW, false))
                         return FAIL(trial, "workload %" PRIu64 " waits, and it fits now",
                                     work->request.workload);
@@ -362,10 +367,8 @@ static void print_case(uint64_t seed, const struct step_set *keep, unsigned last
 
 int main(int argc, char **argv)
 {
-        static const struct shrink shrink = {.name = "exact",
-                                             .cases = 10000,
-                                             .run = run_case,
-                                             .print = print_case};
+        static const struct shrink shrink = {
+                .name = "exact", .cases = 10000, .run = run_case, .print = print_case};
         models = case_models();
         if (!models)
                 return 1;

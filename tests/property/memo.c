@@ -2,10 +2,10 @@
  *
  * memo [FIRST..LAST | SEED]    (or BERTH_SEEDS; BERTH_CASES says how many from 1)
  *
- * The same inputs go to a memo that is kept all along, to one that is dropped and made anew at random
- * points, and to one that looks at every node each time; each has a state of its own. Their facts must
- * be the same, field by field, and so the states' hashes. A fourth state is only given the facts, as
- * after a restart: it must come to the same hash.
+ * The same inputs go to a memo that is kept all along, to one that is dropped and made anew at
+ * random points, and to one that looks at every node each time; each has a state of its own. Their
+ * facts must be the same, field by field, and so the states' hashes. A fourth state is only given
+ * the facts, as after a restart: it must come to the same hash.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ struct trial {
         struct policy policy;
         struct state *states[WAYS];
         struct memo *memos[WAYS];
-        struct state *recovered;        /* gets the facts alone */
+        struct state *recovered; /* gets the facts alone */
         struct case_words words;
         struct rng drops;
         int64_t now_ms;
@@ -227,7 +227,8 @@ static bool same_hashes(struct trial *trial)
         return true;
 }
 
-static bool decide_all(struct trial *trial, const struct input *input, unsigned step, bool *ret_more)
+static bool decide_all(struct trial *trial, const struct input *input, unsigned step,
+                       bool *ret_more)
 {
         struct group groups[WAYS] = {0};
         int rcs[WAYS];
@@ -361,10 +362,8 @@ static void print_case(uint64_t seed, const struct step_set *keep, unsigned last
 
 int main(int argc, char **argv)
 {
-        static const struct shrink shrink = {.name = "memo",
-                                             .cases = 110,
-                                             .run = run_case,
-                                             .print = print_case};
+        static const struct shrink shrink = {
+                .name = "memo", .cases = 110, .run = run_case, .print = print_case};
         models = case_models();
         if (!models)
                 return 1;

@@ -126,9 +126,8 @@ int renamed_write(const struct openb_nodes *nodes, const struct openb_pods *pods
         put(&pod_lines, "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n");
         for (uint32_t i = 0; good && i < pods->count; i++) {
                 const struct openb_pod *row = &pods->rows[pod_order[i]];
-                put(&pod_lines, "%s%u,%u,%u,%u,%u,", plain ? "pod-" : "q",
-                    plain ? i : 900000 - i, row->cpu_milli, row->memory_mib, row->gpu_count,
-                    row->gpu_milli);
+                put(&pod_lines, "%s%u,%u,%u,%u,%u,", plain ? "pod-" : "q", plain ? i : 900000 - i,
+                    row->cpu_milli, row->memory_mib, row->gpu_count, row->gpu_milli);
                 write_spec(&pod_lines, row->gpu_spec, plain, &rng, seed);
                 put(&pod_lines, "\n");
         }

@@ -89,7 +89,6 @@ static void drop_range(struct step_set *set, unsigned from, unsigned count)
 static void shrink_case(const struct shrink *shrink, uint64_t seed, struct board *board,
                         struct step_set *keep)
 {
-        struct board attempt_text;
         unsigned last = board->counts.step;
         struct board *attempt = board + 1;
         bool smaller;
@@ -105,8 +104,7 @@ static void shrink_case(const struct shrink *shrink, uint64_t seed, struct board
                             run_apart(shrink, &without, seed, seed, true, attempt))
                                 continue;
                         *keep = without;
-                        attempt_text = *attempt;
-                        *board = attempt_text;
+                        *board = *attempt;
                         smaller = true;
                 }
                 if (size == 1 && !smaller)
@@ -125,7 +123,8 @@ static void report(const struct shrink *shrink, struct board *board)
         unsigned kept = 0;
         for (unsigned i = 0; i <= board->counts.step; i++)
                 kept += step_set_has(&keep, i);
-        printf("\nThe shortest list that still fails has %u of %u steps; the last one fails:\n  %s\n",
+        printf("\nThe shortest list that still fails has %u of %u steps; the last one fails:\n"
+               "  %s\n",
                kept, board->counts.steps_made, board->why);
         shrink->print(seed, &keep, board->counts.step);
         printf("\nAgain: %s %" PRIu64 "\n", shrink->name, seed);
@@ -165,8 +164,9 @@ int shrink_main(const struct shrink *shrink, int argc, char **argv)
         struct board *board = boards;
         if (good)
                 printf("%s: seeds %" PRIu64 "..%" PRIu64 " in %.1f s: %" PRIu64 " placed, %" PRIu64
-                       " refused (%" PRIu64 " for ever), %" PRIu64 " times somebody waited, %" PRIu64
-                       " searches, %" PRIu64 " too big to finish\n",
+                       " refused (%" PRIu64 " for ever), %" PRIu64
+                       " times somebody waited, %" PRIu64 " searches, %" PRIu64
+                       " too big to finish\n",
                        shrink->name, first, last, seconds_since(&start), board->counts.placed,
                        board->counts.refused, board->counts.infeasible, board->counts.waits,
                        board->counts.searches, board->counts.undecided);

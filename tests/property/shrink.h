@@ -23,7 +23,7 @@ static inline bool step_set_has(const struct step_set *set, unsigned step)
 
 /* What a run saw; lies in memory that both processes share. */
 struct counts {
-        unsigned step, steps_made;      /* of the case under way */
+        unsigned step, steps_made; /* of the case under way */
         uint64_t placed, waits, refused, infeasible, searches, undecided;
 };
 
@@ -37,4 +37,4 @@ struct shrink {
         void (*print)(uint64_t seed, const struct step_set *keep, unsigned last);
 };
 
-int shrink_main(const struct shrink *shrink, int argc, char **argv);    /* exit status */
+int shrink_main(const struct shrink *shrink, int argc, char **argv); /* exit status */

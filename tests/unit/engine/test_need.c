@@ -14,7 +14,9 @@ static void bounds_and_contradictions_are_named(void **state)
 {
         (void)state;
 #define NEED(...) {.need = {.models = UINT64_MAX, __VA_ARGS__}, .form = {.members = 1}}
-#define FORM(...) {.need = {.models = UINT64_MAX, .ask = ASK_WHOLE, .devices = 1}, .form = {__VA_ARGS__}}
+#define FORM(...)                                                        \
+        {.need = {.models = UINT64_MAX, .ask = ASK_WHOLE, .devices = 1}, \
+         .form = {__VA_ARGS__}}
         static const struct {
                 struct request request;
                 int rc;

@@ -130,33 +130,57 @@ static void models_are_told_apart_by_their_pods(void **state)
                            "s,6000,8192,1,1000,Z\n", 2);
 }
 
+/* A goes with C, B with D; all four have equal nodes, and only C is named in a pod of its own. */
+static void models_are_told_apart_by_their_company(void **state)
+{
+        (void)state;
+        check_renamed(NODES "a,64000,262144,4,A\n"
+                            "b,64000,262144,4,B\n"
+                            "c,64000,262144,4,C\n"
+                            "d,64000,262144,4,D\n",
+                      PODS "p,4000,8192,1,1000,A|C\n"
+                           "q,4000,8192,1,1000,B|D\n"
+                           "r,6000,8192,1,1000,C\n", 3);
+}
+
+static unsigned below(struct rng *rng, unsigned n)
+{
+        return (unsigned)rng_below(rng, n);
+}
+
+static void draw_lists(struct rng *rng, char *nodes, char *pods, size_t size)
+{
+        static const char *const names[] = {"A", "B", "C", "D"};
+        unsigned nodes_count = 2 + below(rng, 6), pods_count = 1 + below(rng, 8);
+        size_t at = (size_t)snprintf(nodes, size, NODES);
+
+        for (unsigned n = 0; n < nodes_count; n++) {
+                unsigned devices = n == 0 ? 1 : below(rng, 3), cpu = 32000 * (1 + below(rng, 2));
+                unsigned model = below(rng, 4);
+                at += (size_t)snprintf(nodes + at, size - at, "n%u,%u,65536,%u,%s\n", n, cpu,
+                                       devices, devices ? names[model] : "");
+        }
+        at = (size_t)snprintf(pods, size, PODS);
+        for (unsigned p = 0; p < pods_count; p++) {
+                unsigned cpu = 1000 * (1 + below(rng, 2)), milli = 500 * (1 + below(rng, 2));
+                unsigned set = below(rng, 16), named = 0;
+                at += (size_t)snprintf(pods + at, size - at, "p%u,%u,1024,1,%u,", p, cpu, milli);
+                for (unsigned m = 0; m < 4; m++)
+                        if (set >> m & 1)
+                                at += (size_t)snprintf(pods + at, size - at, "%s%s",
+                                                       named++ ? "|" : "", names[m]);
+                at += (size_t)snprintf(pods + at, size - at, "\n");
+        }
+}
+
 static void random_lists_have_one_canonical_form(void **state)
 {
         (void)state;
-        for (uint64_t seed = 10; seed < 210; seed++) {
-                static const char *const names[] = {"A", "B", "C", "D"};
-                char nodes[4096] = NODES, pods[4096] = PODS;
+        for (uint64_t seed = 10; seed < 410; seed++) {
+                char nodes[2048], pods[2048];
                 struct rng rng;
                 rng_init(&rng, seed);
-                for (unsigned n = 0, count = 2 + (unsigned)rng_below(&rng, 6); n < count; n++) {
-                        unsigned devices = (unsigned)rng_below(&rng, 3);
-                        size_t at = strlen(nodes);
-                        snprintf(nodes + at, sizeof nodes - at, "n%u,%u,65536,%u,%s\n", n,
-                                 32000 * (1 + (unsigned)rng_below(&rng, 2)), devices,
-                                 devices ? names[rng_below(&rng, 4)] : "");
-                }
-                for (unsigned p = 0, count = 1 + (unsigned)rng_below(&rng, 8); p < count; p++) {
-                        size_t at = strlen(pods);
-                        unsigned set = (unsigned)rng_below(&rng, 16);
-                        at += (size_t)snprintf(pods + at, sizeof pods - at, "p%u,%u,1024,1,%u,", p,
-                                               1000 * (1 + (unsigned)rng_below(&rng, 2)),
-                                               500 * (1 + (unsigned)rng_below(&rng, 2)));
-                        for (unsigned m = 0, more = 0; m < 4; m++)
-                                if (set >> m & 1)
-                                        at += (size_t)snprintf(pods + at, sizeof pods - at, "%s%s",
-                                                               more++ ? "|" : "", names[m]);
-                        snprintf(pods + at, sizeof pods - at, "\n");
-                }
+                draw_lists(&rng, nodes, pods, sizeof nodes);
                 check_renamed(nodes, pods, seed);
         }
 }
@@ -166,6 +190,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(names_and_order_mean_nothing),
                 cmocka_unit_test(models_are_told_apart_by_their_pods),
+                cmocka_unit_test(models_are_told_apart_by_their_company),
                 cmocka_unit_test(random_lists_have_one_canonical_form),
         };
         return cmocka_run_group_tests(tests, open_folder, close_folder);
