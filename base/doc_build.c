@@ -47,8 +47,8 @@ static const char *keep_name(struct arena *arena, const char *name)
         return kept;
 }
 
-int doc_begin(const char *name, const char **bytes, size_t *size, struct doc **ret_doc,
-              struct err *err)
+static int begin(const char *name, const char **bytes, size_t *size, struct doc **ret_doc,
+                 struct err *err)
 {
         struct arena *arena = arena_new(0, 0);
         struct doc *doc = arena ? arena_array(arena, 1, sizeof *doc) : NULL;
@@ -85,7 +85,7 @@ int doc_begin(const char *name, const char **bytes, size_t *size, struct doc **r
         return 0;
 }
 
-int doc_finish(struct doc *doc, struct err *err)
+static int finish(struct doc *doc, struct err *err)
 {
         if (doc->roots_count == 0)
                 return doc_fail_line(doc, 1, err, "holds no document; write one, for example "
@@ -97,6 +97,27 @@ int doc_finish(struct doc *doc, struct err *err)
         for (const struct doc_node *root = doc->first_root; root; root = root->next)
                 doc->roots[i++] = root;
         assert(i == doc->roots_count);
+        return 0;
+}
+
+int doc_build(const char *name, const char *bytes, size_t size, doc_reader *read,
+              struct doc **ret_doc, struct err *err)
+{
+        assert(name);
+        assert(bytes || size == 0);
+
+        struct doc *doc = NULL;
+        int rc = begin(name, &bytes, &size, &doc, err);
+        if (rc < 0)
+                return rc;
+        rc = read(doc, bytes, size, err);
+        if (rc == 0)
+                rc = finish(doc, err);
+        if (rc < 0) {
+                doc_free(doc);
+                return rc;
+        }
+        *ret_doc = doc;
         return 0;
 }
 

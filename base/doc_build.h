@@ -38,11 +38,13 @@ struct doc {
         size_t nodes_count;
 };
 
-/* Checks what holds for every file (size, UTF-8, no NUL) and skips a byte order mark. */
-int doc_begin(const char *name, const char **bytes, size_t *size, struct doc **ret_doc,
-              struct err *err);
-/* Makes the list of roots; refuses a file without any. */
-int doc_finish(struct doc *doc, struct err *err);
+/* Reads one syntax into the tree. */
+typedef int doc_reader(struct doc *doc, const char *bytes, size_t size, struct err *err);
+
+/* Checks what holds for every file (size, UTF-8, no NUL), skips a byte order mark, lets `read` fill
+ * the tree, and refuses a file without any document. */
+int doc_build(const char *name, const char *bytes, size_t size, doc_reader *read,
+              struct doc **ret_doc, struct err *err);
 
 /* A new node at the end of `parent` (a list, or a map and then `key` is its key) or, when `parent`
  * is NULL, a new root. `key` and `text` are copied. Refuses what goes beyond the bounds. */

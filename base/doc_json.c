@@ -154,20 +154,5 @@ static int read_tree(struct doc *doc, const char *bytes, size_t size, struct err
 int doc_read_json(const char *name, const char *bytes, size_t size, struct doc **ret_doc,
                   struct err *err)
 {
-        assert(name);
-        assert(bytes || size == 0);
-
-        struct doc *doc;
-        int rc = doc_begin(name, &bytes, &size, &doc, err);
-        if (rc < 0)
-                return rc;
-        rc = read_tree(doc, bytes, size, err);
-        if (rc == 0)
-                rc = doc_finish(doc, err);
-        if (rc < 0) {
-                doc_free(doc);
-                return rc;
-        }
-        *ret_doc = doc;
-        return 0;
+        return doc_build(name, bytes, size, read_tree, ret_doc, err);
 }

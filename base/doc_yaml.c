@@ -188,20 +188,5 @@ static int read_events(struct doc *doc, const char *bytes, size_t size, struct e
 int doc_read_yaml(const char *name, const char *bytes, size_t size, struct doc **ret_doc,
                   struct err *err)
 {
-        assert(name);
-        assert(bytes || size == 0);
-
-        struct doc *doc;
-        int rc = doc_begin(name, &bytes, &size, &doc, err);
-        if (rc < 0)
-                return rc;
-        rc = read_events(doc, bytes, size, err);
-        if (rc == 0)
-                rc = doc_finish(doc, err);
-        if (rc < 0) {
-                doc_free(doc);
-                return rc;
-        }
-        *ret_doc = doc;
-        return 0;
+        return doc_build(name, bytes, size, read_events, ret_doc, err);
 }

@@ -11,38 +11,7 @@
 #include "base/mem.h"
 #include "engine/geometry.h"
 #include "engine/units.h"
-#include "proto/model_doc.h"
-
-static struct model_table *table;
-
-static int load_models(void **state)
-{
-        (void)state;
-        struct err err = {0};
-
-        table = model_table_new();
-        assert_non_null(table);
-        if (model_doc_builtin(table, &err) < 0)
-                fail_msg("%s", err.text);
-        return 0;
-}
-
-static int free_models(void **state)
-{
-        (void)state;
-        model_table_free(table);
-        return 0;
-}
-
-static const struct model *model_of(const char *name)
-{
-        struct err err = {0};
-        int id = model_find(table, name, &err);
-
-        if (id < 0)
-                fail_msg("%s", err.text);
-        return model_get(table, (unsigned)id);
-}
+#include "tests/unit/engine/models.h"
 
 static unsigned profile_of(const struct model *model, const char *name)
 {
@@ -163,7 +132,7 @@ static void layout_counts_are_the_known_constants(void **state)
                 { "T4",             1,  1,  1 },        /* plain: only the empty one */
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-                struct layout_counts counts = layout_count(model_of(rows[i].model));
+                struct layout_counts counts = layout_count(model_named(rows[i].model));
                 assert_int_equal(counts.layouts, rows[i].layouts);
                 assert_int_equal(counts.maximal, rows[i].maximal);
                 assert_int_equal(counts.maximal_sets, rows[i].sets);
@@ -186,8 +155,8 @@ static void check_units(void *arg, struct slice_state state, const struct instan
 static void units_of_every_layout_add_up_to_the_device(void **state)
 {
         (void)state;
-        for (unsigned id = 0; id < model_count(table); id++)
-                layout_each(model_get(table, id), check_units, (void *)model_get(table, id));
+        for (unsigned id = 0; id < model_count(models); id++)
+                layout_each(model_get(models, id), check_units, (void *)model_get(models, id));
 }
 
 static void check_searches(void *arg, struct slice_state state, const struct instance *instances,
@@ -208,11 +177,11 @@ static void check_searches(void *arg, struct slice_state state, const struct ins
 static void room_and_free_equal_a_search_of_everything(void **state)
 {
         (void)state;
-        static const char *const models[] = {"A30", "A100-40", "H200", "RTX-PRO-6000", "MI300A",
+        static const char *const searched[] = {"A30", "A100-40", "H200", "RTX-PRO-6000", "MI300A",
                                              "MI300X", "L4"};
 
-        for (size_t i = 0; i < ARRAY_LEN(models); i++) {
-                const struct model *model = model_of(models[i]);
+        for (size_t i = 0; i < ARRAY_LEN(searched); i++) {
+                const struct model *model = model_named(searched[i]);
                 layout_each(model, check_searches, (void *)model);
         }
 }
@@ -245,8 +214,8 @@ static void check_starts(void *arg, struct slice_state state, const struct insta
 static void starts_follow_the_rules_and_giving_undoes_taking(void **state)
 {
         (void)state;
-        for (unsigned id = 0; id < model_count(table); id++)
-                layout_each(model_get(table, id), check_starts, (void *)model_get(table, id));
+        for (unsigned id = 0; id < model_count(models); id++)
+                layout_each(model_get(models, id), check_starts, (void *)model_get(models, id));
 }
 
 /* Named cases. */
@@ -277,7 +246,7 @@ static void units_are_as_promised(void **state)
                 { "V100-16", "",                          0, 126000,    0 },
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-                const struct model *model = model_of(rows[i].model);
+                const struct model *model = model_named(rows[i].model);
                 struct slice_units units = slice_account(model, place(model, rows[i].layout));
                 assert_int_equal(units.taken, rows[i].taken);
                 assert_int_equal(units.free, rows[i].free);
@@ -319,7 +288,7 @@ static void rooms_are_as_promised(void **state)
                 { "MI300A",  "tpx@0",                      "cpx",            0 },
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-                const struct model *model = model_of(rows[i].model);
+                const struct model *model = model_named(rows[i].model);
                 struct slice_state layout = place(model, rows[i].layout);
                 unsigned room = slice_room(model, layout, profile_of(model, rows[i].profile));
                 if (room != rows[i].room)
@@ -331,7 +300,7 @@ static void rooms_are_as_promised(void **state)
 static void the_mode_stays_until_the_last_part_goes(void **state)
 {
         (void)state;
-        const struct model *model = model_of("MI300X");
+        const struct model *model = model_named("MI300X");
         unsigned cpx = profile_of(model, "cpx"), dpx = profile_of(model, "dpx");
         struct slice_state parts = place(model, "cpx@2 cpx@5");
 
@@ -348,7 +317,7 @@ static void the_mode_stays_until_the_last_part_goes(void **state)
 static void foreign_slots_block_starts(void **state)
 {
         (void)state;
-        const struct model *model = model_of("A100-40");
+        const struct model *model = model_named("A100-40");
         struct slice_state foreign = {.slots = 0x08};
 
         assert_int_equal(slice_starts(model, foreign, profile_of(model, "1g.5gb")), 0x77);
@@ -367,12 +336,12 @@ static void fragment_counts_slots_that_no_instance_can_use(void **state)
                 { "3g.20gb@4",           4 },   /* 7g 4-0; all others fill the four slots */
                 { "3g.20gb@0",          11 },   /* 1g 4-3, 2g 4-2, 4g 4-0, 7g 4-0 */
         };
-        const struct model *model = model_of("A100-40");
+        const struct model *model = model_named("A100-40");
 
         for (size_t i = 0; i < ARRAY_LEN(rows); i++)
                 assert_int_equal(slice_fragment(model, place(model, rows[i].layout)),
                                  rows[i].fragment);
-        assert_int_equal(slice_fragment(model_of("T4"), (struct slice_state){0}), 0);
+        assert_int_equal(slice_fragment(model_named("T4"), (struct slice_state){0}), 0);
 }
 
 /* A long walk of random takes and gives over all profiles, +me and the like included. */
@@ -415,8 +384,8 @@ static void walk(const struct model *model, uint64_t seed, unsigned steps)
 static void random_walks_agree_with_the_rules(void **state)
 {
         (void)state;
-        for (unsigned id = 0; id < model_count(table); id++) {
-                const struct model *model = model_get(table, id);
+        for (unsigned id = 0; id < model_count(models); id++) {
+                const struct model *model = model_get(models, id);
                 if (model->profiles_count == 0)
                         continue;
                 print_message("%s, seed %u\n", model->name, id + 1);
@@ -438,5 +407,5 @@ int main(void)
                 cmocka_unit_test(fragment_counts_slots_that_no_instance_can_use),
                 cmocka_unit_test(random_walks_agree_with_the_rules),
         };
-        return cmocka_run_group_tests(tests, load_models, free_models);
+        return cmocka_run_group_tests(tests, models_load, models_drop);
 }

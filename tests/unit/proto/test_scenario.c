@@ -177,6 +177,16 @@ static void what_is_absent_takes_its_default(void **state)
         static const uint16_t points[] = {50, 80, 90, 95, 100, 130};
         decode_fine(OPENB);
         assert_string_equal(scenario.name, "s.yaml");
+        static const struct { const char *file, *name; } files[] = {
+                {"a/b\x1b[1m\n.yaml", "b?[1m?.yaml"},
+                {"caf\xe9.yaml", "caf?.yaml"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+                struct err err = {0};
+                assert_int_equal(scenario_decode(files[i].file, OPENB, strlen(OPENB), &scenario,
+                                                 &err), 0);
+                assert_string_equal(scenario.name, files[i].name);
+        }
         assert_int_equal(scenario.workload.arrive_pct, 130);
         assert_int_equal(scenario.demand, DEMAND_SAME);
         assert_int_equal(scenario.placements_count, 1);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "sim/pool.h"
 #include "sim/rng.h"
+#include "sim/runner.h"
 #include "tests/property/renamed.h"
 #include "tests/unit/check.h"
 
@@ -185,12 +186,68 @@ static void random_lists_have_one_canonical_form(void **state)
         }
 }
 
+static void bad_node_lists_are_refused_with_their_place(void **state)
+{
+        (void)state;
+        struct scenario_pool spec = {.source = POOL_OPENB};
+        struct replay_pool pool;
+        struct err err = {0};
+        char many[4096];
+        size_t at = (size_t)snprintf(many, sizeof many, NODES);
+
+        for (int i = 0; i < 64; i++)
+                at += (size_t)snprintf(many + at, sizeof many - at, "n%d,1,1,1,M%d\n", i, i);
+        const char *const rows[][2] = {
+                {NODES "a,1,1,1,A\nb,1,1,1,a\n",
+                 "nodes.csv:3: column 'model': 'a' stood above as 'A'"},
+                {many, "nodes.csv:65: column 'model': 'M63' is one device model too many"},
+                {NODES "a,1,1,0,\n", "nodes.csv: no node has a device"},
+        };
+        snprintf(spec.openb_nodes, sizeof spec.openb_nodes, "%s/nodes.csv", folder);
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                assert_int_equal(file_write(spec.openb_nodes, rows[i][0], strlen(rows[i][0]), &err),
+                                 0);
+                if (replay_pool_load(&spec, NULL, NULL, &pool, &err) == 0)
+                        fail_msg("not refused: %s", rows[i][1]);
+                check_has(err.text, rows[i][1]);
+        }
+        unlink(spec.openb_nodes);
+}
+
+/* Every request of its own kind: each is decided, none refused for lack of room in a table. */
+static void many_kinds_of_request_are_all_decided(void **state)
+{
+        (void)state;
+        struct lists lists;
+        struct runner *runner = mem_new(1, sizeof *runner);
+        struct err err = {0};
+        uint64_t id;
+
+        assert_non_null(runner);
+        load(NODES "a,4096000,67108864,1,A\n", PODS "p,1,1,1,1000,\n", &lists);
+        assert_int_equal(runner_init(runner, &lists.pool, 1,
+                                     (struct policy){.kind = POLICY_FIRST_FIT}, NULL, false, NULL,
+                                     &err), 0);
+        for (uint32_t kind = 1; kind <= 6000; kind++) {
+                struct need need = lists.pods.needs[0];
+                need.cpu_milli = kind;
+                if (runner_submit(runner, &need, 0, &id, &err) != 1)
+                        fail_msg("request %u was not placed: %s", kind, err.text);
+                assert_int_equal(runner_exit(runner, id, 0, &err), 0);
+        }
+        runner_done(runner);
+        mem_free(runner);
+        done(&lists);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(names_and_order_mean_nothing),
                 cmocka_unit_test(models_are_told_apart_by_their_pods),
                 cmocka_unit_test(models_are_told_apart_by_their_company),
+                cmocka_unit_test(bad_node_lists_are_refused_with_their_place),
+                cmocka_unit_test(many_kinds_of_request_are_all_decided),
                 cmocka_unit_test(random_lists_have_one_canonical_form),
         };
         return cmocka_run_group_tests(tests, open_folder, close_folder);

@@ -28,7 +28,7 @@ static void nodes_are_read_in_order(void **state)
         struct openb_nodes nodes = {0};
         struct err err = {0};
         assert_int_equal(parse_nodes(NODE_HEADER "a,64000,262144,2,P100\nb,96000,393216,0,\n"
-                                     "c,10000000,1073741824,16,P100\n", &nodes, &err), 0);
+                                     "c,4096000,67108864,16,P100\n", &nodes, &err), 0);
         assert_int_equal(nodes.count, 3);
         assert_string_equal(nodes.rows[0].name, "a");
         assert_int_equal(nodes.rows[0].cpu_milli, 64000);
@@ -55,8 +55,14 @@ static void bad_nodes_are_refused_with_their_place(void **state)
                  "devices"},
                 {NODE_HEADER "a,1,1,17,T4\n", "column 'gpu': '17' is out of range; write 0 to 16"},
                 {NODE_HEADER "a,-1,1,0,\n", "column 'cpu_milli': '-1' is negative"},
-                {NODE_HEADER "a,10000001,1,0,\n", "column 'cpu_milli': '10000001' is out of"},
-                {NODE_HEADER "a,1,1073741825,0,\n", "column 'memory_mib': '1073741825' is out of"},
+                {NODE_HEADER "a,4096001,1,0,\n", "column 'cpu_milli': '4096001' is out of"},
+                {NODE_HEADER "a,1,67108865,0,\n", "column 'memory_mib': '67108865' is out of"},
+                {NODE_HEADER "a,1,1,1,A|B\n", "n.csv:2: column 'model': 'A|B' is no name of a model"},
+                {NODE_HEADER "a,1,1,1,A*\n", "column 'model': 'A*' is no name"},
+                {NODE_HEADER "a,1,1,1,caf\xc3\xa9\n", "is no name of a model"},
+                {NODE_HEADER "a,1,1,1,A \n", "column 'model': 'A ' is no name"},
+                {NODE_HEADER "a,1,1,1,AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n",
+                 "column 'model': is 48 bytes long; write 0 to 47"},
                 {NODE_HEADER "a,1.5,1,0,\n", "'1.5' is not a whole number"},
                 {NODE_HEADER "a,,1,0,\n", "column 'cpu_milli': is empty"},
                 {NODE_HEADER ",1,1,0,\n", "column 'sn': is empty"},
