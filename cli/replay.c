@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -67,6 +68,8 @@ static void catch_signals(void)
         sigemptyset(&action.sa_mask);
         sigaction(SIGINT, &action, NULL);
         sigaction(SIGTERM, &action, NULL);
+        /* A file above `ulimit -f` fails like a full disk does, and leaves nothing behind. */
+        signal(SIGXFSZ, SIG_IGN);
 }
 
 /* ---- progress ---- */
@@ -134,6 +137,30 @@ static int read_scenario(const struct command_call *call, struct job *job, struc
         return 0;
 }
 
+static bool is_same_file(const char *a, const char *b)
+{
+        struct stat x, y;
+
+        return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) &&
+               x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* An output that is a file the replay reads would be lost, and nobody means that. */
+static int check_output(const struct command_call *call, const struct scenario *scenario,
+                        const char *output, struct err *err)
+{
+        const char *inputs[] = {call->arguments[0], command_value(call, "models"),
+                                scenario->pool.openb_nodes, scenario->workload.openb_pods,
+                                scenario->demand_pods};
+
+        for (size_t i = 0; output && i < ARRAY_LEN(inputs); i++)
+                if (inputs[i] && is_same_file(output, inputs[i]))
+                        return err_set(err, ERR_INPUT,
+                                       "%s: is read by this replay and would be written over; "
+                                       "name another file", output);
+        return 0;
+}
+
 static int check_outputs(const struct command_call *call, struct job *job, struct err *err)
 {
         job->json = command_value(call, "json");
@@ -142,11 +169,13 @@ static int check_outputs(const struct command_call *call, struct job *job, struc
         if ((job->json && !*job->json) || (job->svg && !*job->svg))
                 return err_set(err, ERR_INPUT, "an empty file name; write one, or - for standard "
                                                "output");
-        if (job->json && job->svg && str_equal(job->json, job->svg))
+        if (job->json && job->svg &&
+            (str_equal(job->json, job->svg) || is_same_file(job->json, job->svg)))
                 return err_set(err, ERR_INPUT, "--json and --svg name the same file; write two");
         if (job->svg && !replay_has_curve(job->scenario, err))
                 return -ERR_INPUT;
-        return 0;
+        int rc = check_output(call, job->scenario, job->json, err);
+        return rc < 0 ? rc : check_output(call, job->scenario, job->svg, err);
 }
 
 /* ---- what comes out ---- */

@@ -86,8 +86,9 @@ static json_t *run_entry(const struct replay_run *run)
         char placement[PLACEMENT_TEXT_MAX], hash[24];
 
         snprintf(hash, sizeof hash, "%016" PRIx64, run->facts_hash);
-        json_t *entry = json_pack("{s:s, s:o, s:I, s:I, s:o, s:{s:o, s:o}, s:o, s:s}", "placement",
-                                  placement_text(&run->placement, placement), "acceptance",
+        json_t *entry = json_pack("{s:s, s:i, s:o, s:I, s:I, s:o, s:{s:o, s:o}, s:o, s:s}", "placement",
+                                  placement_text(&run->placement, placement), "seeds",
+                                  (int)run->seeds, "acceptance",
                                   acceptance(&run->acceptance), "accepted",
                                   (json_int_t)run->accepted, "refused", (json_int_t)run->refused,
                                   "decisions_per_s", real(run->decisions_per_s), "decide_us", "p50",
@@ -141,6 +142,9 @@ static json_t *document(const struct scenario *scenario, const struct replay_res
         if (root && scenario->workload.source == WORKLOAD_TASKS)
                 json_object_set_new(root, "interference",
                                     interference(&scenario->workload.interference));
+        if (root && result->pods_without_model > 0)
+                json_object_set_new(root, "pods_without_model",
+                                    json_integer(result->pods_without_model));
         if (root && baseline)
                 json_object_set_new(root, "whole_device_baseline", run_entry(baseline));
         if (root && !is_whole)

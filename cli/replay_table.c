@@ -102,6 +102,20 @@ static const char *demand_text(const struct scenario *scenario)
         return "not known";
 }
 
+/* Only the last row can hold fewer seeds than were asked for. */
+static void print_stopped(const struct printer *printer, uint64_t seeds)
+{
+        const struct replay_result *result = printer->result;
+        const struct replay_run *last = result->runs_count ? &result->runs[result->runs_count - 1]
+                                                           : NULL;
+
+        fprintf(printer->file, "STOPPED: only what was finished by then stands below");
+        if (last && last->seeds < seeds)
+                fprintf(printer->file, "; the last row has %u of %" PRIu64 " seeds", last->seeds,
+                        seeds);
+        fputc('\n', printer->file);
+}
+
 static void print_head(const struct printer *printer, bool is_whole)
 {
         const struct scenario *scenario = printer->scenario;
@@ -128,7 +142,10 @@ static void print_head(const struct printer *printer, bool is_whole)
                 fprintf(file, "%" PRIu64 " seeds (%" PRIu64 "..%" PRIu64 "), mean %ssd\n", seeds,
                         scenario->seed_first, scenario->seed_last, printer->plus_minus);
         if (!is_whole)
-                fprintf(file, "STOPPED: only what was finished by then stands below\n");
+                print_stopped(printer, seeds);
+        if (printer->result->pods_without_model > 0)
+                fprintf(file, "%u pods of the list ask only for device models that no node has\n",
+                        printer->result->pods_without_model);
 }
 
 /* ---- the tables ---- */

@@ -321,18 +321,20 @@ static int read_points(struct scenario *scenario, const struct doc_node *root, s
 static int read_name(struct scenario *scenario, const struct doc_node *root, struct err *err)
 {
         const char *slash = strrchr(scenario->file, '/');
-        const char *name = slash ? slash + 1 : scenario->file;
+        const char *name = NULL;
+        char show[STR_SHOW_MAX];
         int rc = doc_text(doc_get(root, "name"), 1, sizeof scenario->name - 1, &name, err);
 
         if (rc < 0)
                 return rc;
-        for (const char *at = name; *at; at++)
+        for (const char *at = name; at && *at; at++)
                 if ((unsigned char)*at < 0x20 || *at == 0x7f)
                         return doc_fail(doc_get(root, "name"), err,
                                         "holds a control character; write one line of text");
-        size_t length = strnlen(name, sizeof scenario->name - 1);
-        memcpy(scenario->name, name, length);
-        scenario->name[length] = '\0';
+        /* A file may be called anything; only what can be shown of that goes on. */
+        if (!name)
+                name = str_show(slash ? slash + 1 : scenario->file, show);
+        (void)str_copy(scenario->name, sizeof scenario->name, name);
         return 0;
 }
 

@@ -35,8 +35,17 @@ static struct face *face_find(struct faces *faces, const char *name, size_t leng
         return NULL;
 }
 
-static int faces_of_nodes(const struct openb_nodes *nodes, struct faces *ret_faces,
-                          struct err *err)
+static struct face *face_like(struct faces *faces, const char *name)
+{
+        for (unsigned i = 0; i < faces->count; i++)
+                if (str_equal_nocase(faces->rows[i].name, name))
+                        return &faces->rows[i];
+        return NULL;
+}
+
+/* One model fewer than a mask has bits: the last is nobody's, see NO_MODEL. */
+static int faces_of_nodes(const char *path, const struct openb_nodes *nodes,
+                          struct faces *ret_faces, struct err *err)
 {
         for (size_t n = 0; n < nodes->count; n++) {
                 const struct openb_node *row = &nodes->rows[n];
@@ -44,10 +53,17 @@ static int faces_of_nodes(const struct openb_nodes *nodes, struct faces *ret_fac
                         continue;
                 struct face *face = face_find(ret_faces, row->model, strlen(row->model));
                 if (!face) {
-                        if (ret_faces->count == MODELS_MAX)
+                        const struct face *like = face_like(ret_faces, row->model);
+                        if (like)
+                                return err_set(err, ERR_INPUT,
+                                               "%s:%u: column 'model': '%s' stood above as '%s'; "
+                                               "write a name the same way everywhere",
+                                               path, row->line, row->model, like->name);
+                        if (ret_faces->count == MODELS_MAX - 1)
                                 return err_set(err, ERR_FULL,
-                                               "the node list has more than %d device models",
-                                               MODELS_MAX);
+                                               "%s:%u: column 'model': '%s' is one device model "
+                                               "too many; at most %d can be told apart",
+                                               path, row->line, row->model, MODELS_MAX - 1);
                         face = &ret_faces->rows[ret_faces->count++];
                         *face = (struct face){.name = row->model};
                 }
@@ -123,6 +139,9 @@ static int compare_faces(const void *a, const void *b)
 
 /* ---- openb: nodes ---- */
 
+_Static_assert(OPENB_CPU_MILLI_MAX <= CPU_MILLI_MAX && OPENB_MEMORY_MIB_MAX <= RAM_MIB_MAX &&
+               OPENB_MODEL_MAX < MODEL_NAME_MAX, "what a list may say, the engine can count");
+
 static int compare_nodes(const void *a, const void *b)
 {
         const struct replay_node *x = a, *y = b;
@@ -152,8 +171,8 @@ static int fill_openb(const struct openb_nodes *nodes, struct faces *faces,
                 struct replay_node *node = &pool->nodes[pool->nodes_count++];
                 (void)str_copy(node->name, sizeof node->name, row->name);
                 node->devices = (uint8_t)row->gpu_count;
-                node->cpu_milli = row->cpu_milli < CPU_MILLI_MAX ? row->cpu_milli : CPU_MILLI_MAX;
-                node->ram_mib = row->memory_mib < RAM_MIB_MAX ? row->memory_mib : RAM_MIB_MAX;
+                node->cpu_milli = row->cpu_milli;
+                node->ram_mib = row->memory_mib;
                 if (row->gpu_count > 0)
                         node->model = (uint8_t)(face_find(faces, row->model, strlen(row->model)) -
                                                 faces->rows);
@@ -174,7 +193,7 @@ static int load_openb(const char *path, const char *openb_pods, struct replay_po
         if (rc == 0 && openb_pods && openb_pods[0])
                 rc = openb_pods_read(openb_pods, &pods, err);
         if (rc == 0)
-                rc = faces_of_nodes(&nodes, &faces, err);
+                rc = faces_of_nodes(path, &nodes, &faces, err);
         if (rc == 0) {
                 mark_by_pods(&faces, &pods);
                 for (unsigned round = 0; round < REFINE_ROUNDS; round++)
@@ -339,6 +358,11 @@ struct need need_on_whole(const struct need *need)
         return whole;
 }
 
+bool need_has_no_model(const struct need *need)
+{
+        return need->models == NO_MODEL;
+}
+
 uint64_t need_milli(const struct need *need)
 {
         return need->ask == ASK_SHARE ? (uint64_t)need->devices * need->share_milli
@@ -346,6 +370,8 @@ uint64_t need_milli(const struct need *need)
 }
 
 /* ---- states ---- */
+
+#define SHAPES_MAX 65536        /* different requests; with more of them a run ends in an error */
 
 static int join(struct state *state, struct memo *memo, const struct replay_node *node,
                 uint32_t copy, struct err *err)
@@ -370,10 +396,16 @@ static int join(struct state *state, struct memo *memo, const struct replay_node
 
 struct state *replay_state_new(const struct replay_pool *pool, uint32_t copies, struct err *err)
 {
-        /* What a replay can hold at once: eight parts of each device, and CPU work. */
-        struct state_bounds bounds = {
-                .nodes_max = pool->nodes_count * copies,
-                .workloads_max = (pool->devices + pool->nodes_count) * 8 * copies + 65536};
+        /* What a replay can hold at once: eight parts of each device, and CPU work. One member each,
+         * so that the table of workloads is the one that fills first: that ends a run. */
+        uint32_t devices = pool->devices * copies, nodes = pool->nodes_count * copies;
+        uint32_t at_once = (devices + nodes) * 8 + 65536;
+        struct state_bounds bounds = {.nodes_max = nodes,
+                                      .workloads_max = at_once,
+                                      .members_max = at_once,
+                                      .parts_max = at_once + devices,
+                                      .shapes_max = SHAPES_MAX,
+                                      .buckets_max = SHAPES_MAX};
         struct state *state = state_new(pool->models, &bounds);
         /* Joining places nothing, so any policy does. */
         struct memo *memo = memo_new((struct policy){.kind = POLICY_FIRST_FIT}, MEMO_INDEXED);

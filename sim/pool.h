@@ -48,5 +48,8 @@ struct state *replay_state_new(const struct replay_pool *pool, uint32_t copies, 
 /* The same on whole devices: the baseline every way of sharing is held against. */
 struct need need_on_whole(const struct need *need);
 
+/* Whether a pod asks only for models that no node has. */
+bool need_has_no_model(const struct need *need);
+
 /* What a need asks of its devices, in thousandths of a device. */
 uint64_t need_milli(const struct need *need);

@@ -56,6 +56,7 @@ static void row_finish(const struct row *row, const struct scenario *scenario,
                 point->fragmented_pct = tally_stat(&row->fragmented[p]);
                 point->has_fragmented = row->fragmented[p].count > 0;
         }
+        run->seeds = row->count.count;
         run->acceptance.count_pct = tally_stat(&row->count);
         run->acceptance.slices_pct = tally_stat(&row->slices);
         run->acceptance.has_slices = row->slices.count > 0;
@@ -104,7 +105,13 @@ static int load(struct replay *replay, struct err *err)
                 rc = replay_pods_load(pods, &replay->pool, &replay->pods, err);
         if (rc)
                 return rc;
+        /* They stand in the order of their devices. */
+        if (replay->pods.count > 0 && replay->pods.needs[replay->pods.count - 1].devices == 0)
+                return err_set(err, ERR_INPUT,
+                               "%s: no pod asks for a device; use a list with GPU pods", pods);
         demand_of(replay->pods.needs, replay->pods.count, replay->own);
+        for (uint32_t p = 0; p < replay->pods.count; p++)
+                replay->result->pods_without_model += need_has_no_model(&replay->pods.needs[p]);
         if (scenario->demand == DEMAND_SAME)
                 *replay->given = *replay->own;
         if (scenario->demand == DEMAND_OPENB) {

@@ -43,6 +43,7 @@ struct replay_benefit {
 struct replay_run {
         struct policy placement;
         bool is_baseline;                       /* not as asked, but on whole devices */
+        uint32_t seeds;                         /* that were finished */
         bool has_method;
         enum task_method method;
         uint32_t points_count;
@@ -61,6 +62,7 @@ struct replay_run {
 };
 
 struct replay_result {
+        uint32_t pods_without_model;            /* of the list: ask only for models no node has */
         uint32_t runs_count;
         struct replay_run runs[SCENARIO_PLACEMENTS_MAX * SCENARIO_METHODS_MAX + 1];
 };

@@ -129,6 +129,7 @@ bool runner_cancelled(const struct runner *runner)
 struct watch {
         uint64_t hash;
         bool placed;
+        bool table_is_full;
 };
 
 static void mix(uint64_t *hash, uint64_t value)
@@ -141,6 +142,8 @@ static void see_fact(void *arg, const struct fact *fact)
         struct watch *watch = arg;
 
         mix(&watch->hash, (uint64_t)fact->kind);
+        if (fact->kind == FACT_REFUSED)
+                watch->table_is_full = fact->refused.gate == GATE_TABLE;
         if (fact->kind != FACT_ALLOCATED)
                 return;
         watch->placed = true;
@@ -184,6 +187,13 @@ int runner_submit(struct runner *runner, const struct need *need, int64_t now_ms
 
         if (rc)
                 return rc;
+        /* Nothing was decided then: counted as a refusal it would falsify every figure. */
+        if (watch.table_is_full)
+                return err_set(err, ERR_FULL,
+                               "more different requests, or more at once, than a replay can hold "
+                               "(%u and %u); write fewer distinct rows, or larger requests",
+                               runner->state->bounds.shapes_max,
+                               runner->state->bounds.workloads_max);
         if (!record(runner, time_monotonic_ns() - start_ns))
                 return err_set(err, ERR_NOMEM, "out of memory");
         runner->facts_hash = watch.hash;

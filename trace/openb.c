@@ -129,17 +129,34 @@ static int check_unique(struct map *seen, const struct rows *rows, const struct 
         return 0;
 }
 
+/* What a device model can be called; a bar stands between models in a pod's gpu_spec. */
+static int check_model(const struct csv *csv, const char *model, struct err *err)
+{
+        char show[STR_SHOW_MAX];
+
+        bool ok = model[0] != ' ' && (!model[0] || model[strlen(model) - 1] != ' ');
+
+        for (const char *c = model; *c; c++)
+                ok = ok && *c >= 0x20 && *c < 0x7f && *c != '*' && *c != '|';
+        if (!ok)
+                return csv_fail(csv, NODE_MODEL, err,
+                                "'%s' is no name of a model; write ASCII without '*', '|' and "
+                                "blanks around it", str_show(model, show));
+        return 0;
+}
+
 static int read_node(struct rows *rows, struct map *seen, const struct csv *csv,
                      const struct openb_node *last, struct err *err)
 {
-        struct openb_node node = {0};
+        struct openb_node node = {.line = csv_line(csv)};
         int rc;
         if ((rc = read_text(rows, csv, NODE_SN, 1, OPENB_NAME_MAX, NULL, &node.name, err)) < 0 ||
             (rc = csv_u32(csv, NODE_CPU, 0, OPENB_CPU_MILLI_MAX, &node.cpu_milli, err)) < 0 ||
             (rc = csv_u32(csv, NODE_MEMORY, 0, OPENB_MEMORY_MIB_MAX, &node.memory_mib, err)) < 0 ||
             (rc = csv_u32(csv, NODE_GPU, 0, OPENB_GPUS_MAX, &node.gpu_count, err)) < 0 ||
-            (rc = read_text(rows, csv, NODE_MODEL, 0, OPENB_NAME_MAX, last ? last->model : NULL,
+            (rc = read_text(rows, csv, NODE_MODEL, 0, OPENB_MODEL_MAX, last ? last->model : NULL,
                             &node.model, err)) < 0 ||
+            (rc = check_model(csv, node.model, err)) < 0 ||
             (rc = check_unique(seen, rows, csv, node.name, err)) < 0)
                 return rc;
         if (node.gpu_count > 0 && node.model[0] == '\0')

@@ -19,8 +19,9 @@ struct err;
 #define OPENB_NAME_MAX       64         /* bytes of a name, model or qos, the NUL not counted */
 #define OPENB_SPEC_MAX       512        /* bytes of gpu_spec */
 #define OPENB_GPUS_MAX       16         /* of one node, or of one pod */
-#define OPENB_CPU_MILLI_MAX  10000000   /* 10,000 cores */
-#define OPENB_MEMORY_MIB_MAX (1u << 30) /* 1 PiB */
+#define OPENB_MODEL_MAX      47         /* bytes of a model of a node */
+#define OPENB_CPU_MILLI_MAX  4096000    /* 4,096 cores */
+#define OPENB_MEMORY_MIB_MAX (64u << 20) /* 64 TiB */
 #define OPENB_TIME_S_MAX     1000000000000
 #define OPENB_TIME_NONE      INT64_MIN  /* the field is empty, or its column absent */
 
@@ -31,6 +32,7 @@ struct openb_node {
         uint32_t cpu_milli;
         uint32_t memory_mib;
         uint32_t gpu_count;     /* 0 to OPENB_GPUS_MAX */
+        uint32_t line;          /* of the list */
 };
 
 /* name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec,qos,pod_phase,creation_time,

@@ -201,6 +201,7 @@ static void the_program_says_what_it_is(void **state)
                 {"replay @/mix.yaml --seeds 2..1", 2, "", "--seeds: the seeds run backwards"},
                 {"replay @/mix.yaml --svg @/x.svg", 2, "", "there is no curve to draw"},
                 {"replay @/mix.yaml --json @/no/x.json", 2, "", "/no/x.json"},
+                {"replay @/mix.yaml --json @/mix.yaml", 2, "", "mix.yaml: is read by this replay"},
                 {"replay @/mix.yaml --models @/none.yaml", 2, "", "none.yaml: No such file"},
         };
         write_file("bad.yaml", "kind: Replay\npool: {openb_nodes: n.csv}\n"
