@@ -23,7 +23,7 @@ struct spot {
         uint32_t free_units;
         int32_t fragment;               /* workload-blind, see policy_gradient.c */
         uint64_t order;                 /* by content: fullest first */
-        _Alignas(32) int32_t price[PRICE_LEVELS];       /* where it is not idle */
+        int32_t price[PRICE_LEVELS];       /* where it is not idle */
 };
 
 /* How a shape takes one part of a spot. */
@@ -36,7 +36,7 @@ struct step {
 #define STEP_NEVER   UINT32_MAX
 
 struct kind {
-        struct node_desc desc; /* model, devices, plane, labels, artifacts; the rest is 0 */
+        struct node_desc desc;  /* model, devices, plane, labels, artifacts; the rest is 0 */
 };
 
 struct view {
@@ -58,7 +58,7 @@ struct class {
         uint32_t active_at;             /* place in memo->active */
         bool dropped;                   /* some shape found no room on any of its nodes */
         int64_t value;                  /* policy's own value of the view */
-        _Alignas(32) int32_t price[PRICE_LEVELS];       /* sum over devices, idle ones included */
+        int32_t price[PRICE_LEVELS];       /* sum over devices, idle ones included */
 };
 
 /* What rules most classes out for most shapes, side by side so that looking costs no cache miss. */
@@ -89,8 +89,7 @@ struct shape_heap {
         uint64_t cursor;                /* into memo->log; 0 = never read */
 };
 
-/* Shapes that differ only in memory, disk and network look alike to every score: they share this.
- */
+/* Shapes that differ only in memory, disk and network look alike to every score: they share it. */
 struct look {
         uint32_t shape;                 /* one of them */
         struct step *steps;             /* by spot */
@@ -168,7 +167,7 @@ struct memo {
         uint32_t aside_room;
 
         bool synced;
-        bool failed; /* a bounded or allocated table was full: nothing found counts */
+        bool failed;                    /* some table was full: nothing found now counts */
         uint64_t changes_seen, plan_seen;
 
         struct fragment_target target;  /* of the plan's demand */
@@ -194,8 +193,7 @@ int memo_sync(struct memo *memo, const struct state *state, struct err *err);
 /* Grows an array of the memo to hold index `need`; false: out of memory. */
 bool memo_room(struct memo *memo, void *array_pointer, uint32_t *room, uint32_t need, size_t size);
 
-/* spot.c. 0 and NULL: no room; memo->failed is set, and the search is done again on a fresh memo.
- */
+/* spot.c. 0 and NULL: no room; memo->failed is set, and the search is done once more. */
 uint32_t spot_intern(struct memo *memo, unsigned model, const struct device_state *state);
 const struct step *spot_step(struct memo *memo, uint32_t look, uint32_t spot);
 int spot_compare(const struct memo *memo, uint32_t a, uint32_t b);
