@@ -44,11 +44,10 @@ fuzz-keep:               ## add to tests/corpus/ what `make fuzz` found and the 
 			2>&1 | sed -n "s/^MERGE-OUTER: \([0-9]* new files\).*/fuzz $$t: \1 kept/p"; \
 	done
 
-format:                  ## lay out every .c and .h by .clang-format
-	@command -v clang-format >/dev/null || \
-		{ echo "clang-format is missing: apt-get install clang-format" >&2; exit 1; }
-	@find base engine proto trace sim plan cli tests bench -name '*.[ch]' -print0 | \
-		xargs -0 -r clang-format -i
+format:                  ## lay out the lines you changed (since HEAD) by .clang-format
+	@command -v git-clang-format >/dev/null || \
+		{ echo "git-clang-format is missing: apt-get install clang-format" >&2; exit 1; }
+	@git clang-format --extensions c,h HEAD
 
 clean:                   ## remove every build folder
 	rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_FUZZ)

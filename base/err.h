@@ -15,8 +15,7 @@
         X(FULL,      "table_full")              \
         X(RANGE,     "out_of_range")            \
         X(IO,        "io_error")                \
-        X(CANCELLED, "cancelled")               \
-        X(SOLVER,    "solver_failed")
+        X(CANCELLED, "cancelled")
 
 enum err_code {
         ERR_OK = 0,

@@ -58,3 +58,9 @@ static inline uint64_t map_mix(uint64_t x)
         x ^= x >> 32;
         return x;
 }
+
+/* Chains a value onto a hash, so that order counts. */
+static inline void map_chain(uint64_t *hash, uint64_t value)
+{
+        *hash = map_mix(*hash ^ value) + 1;
+}

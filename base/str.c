@@ -161,7 +161,7 @@ static unsigned near_rank(const char *wanted, const char *name)
 
 void str_near_add(struct str_near *near, const char *name)
 {
-        if (near->count < STR_NEAR_COUNT)
+        if (near->count < STR_KNOWN_COUNT)
                 near->first[near->count] = name;
         near->count++;
 
@@ -193,7 +193,8 @@ const char *str_near_text(const struct str_near *near, char *buf, size_t size)
         const char *const *names = is_near ? near->best : near->first;
         size_t shown = 0;
         /* Beside a name that is one letter off, one that is three off only distracts. */
-        while (shown < STR_NEAR_COUNT && names[shown] &&
+        size_t limit = is_near ? STR_NEAR_COUNT : STR_KNOWN_COUNT;
+        while (shown < limit && names[shown] &&
                (!is_near || near->rank[shown] <= near->rank[0] + 1))
                 shown++;
 

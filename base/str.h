@@ -28,11 +28,12 @@ unsigned str_distance(const char *a, const char *b);
 /* Finds the names nearest to `wanted`: init, add every known name (borrowed until the text is
  * written), then ask for the text. */
 #define STR_NEAR_COUNT 3
+#define STR_KNOWN_COUNT 8
 struct str_near {
         const char *wanted;
         const char *best[STR_NEAR_COUNT];       /* the nearest first */
         unsigned rank[STR_NEAR_COUNT];
-        const char *first[STR_NEAR_COUNT];      /* the first ones added, for when none is near */
+        const char *first[STR_KNOWN_COUNT];     /* the first ones added, for when none is near */
         size_t count;                           /* names added */
 };
 

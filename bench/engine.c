@@ -57,6 +57,7 @@ static struct shuffled_figures run(struct bench *bench, const char *placement, u
                                        .copies = copies,
                                        .pods = &bench->pods,
                                        .given = &bench->demand,
+                                       .learns = true,
                                        .arrive_pct = 100,
                                        .points_count = 1,
                                        .points_pct = full,
@@ -154,12 +155,12 @@ static void bench_plan(struct bench *bench)
         struct price_plan *plan = mem_new(1, sizeof *plan);
         struct planner *planner = planner_new();
         int64_t start_ns = time_cpu_ns();
-        char note[160];
+        char note[PLAN_NOTE_MAX];
 
         check(plan && planner ? 0 : err_set(&bench->err, ERR_NOMEM, "out of memory"),
               &bench->err);
-        check(plan_make(planner, &bench->pool, bench->demand.shapes, bench->demand.count, false,
-                        plan, note, sizeof note, &bench->err),
+        check(plan_make(planner, &bench->pool, bench->demand.shapes, bench->demand.count, plan,
+                        note, sizeof note, &bench->err),
               &bench->err);
         bench_figure("engine.plan_s", (double)(time_cpu_ns() - start_ns) / 1e9, "s", 0, NULL);
         planner_free(planner);

@@ -102,7 +102,8 @@ static int take_arguments(const struct command *command, int argc, char **argv,
 
         assert(command->arguments_max <= COMMAND_ARGUMENTS_MAX);
         if (count < command->arguments_min)
-                return err_set(err, ERR_INPUT, "%s is missing", command->arguments);
+                return err_set(err, ERR_INPUT, "name what to work on: berth %s %s", command->name,
+                               command->arguments);
         if (count > command->arguments_max)
                 return err_set(err, ERR_INPUT, "'%s' is one argument too many",
                                str_show(argv[(size_t)optind + command->arguments_max], show));

@@ -37,8 +37,10 @@ const char replay_details[] =
         "start from its own folder. Every placement meets the same arrivals. docs/replay.md\n"
         "describes all keys and figures.\n"
         "\n"
-        "placements: auto, fgd, gradient, first-fit, best-fit, worst-fit, packing, clustering,\n"
-        "            dot-product, random, random:SEED\n"
+        "placements:\n"
+#define X(name, wire, help) "  " wire ": " help "\n"
+        POLICIES(X)
+#undef X
         "\n"
         "examples:\n"
         "  berth replay examples/replay-pool.yaml\n"
@@ -145,6 +147,22 @@ static bool is_same_file(const char *a, const char *b)
                x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+/* Found out before the run, not after it. */
+static int check_folder(const char *output, struct err *err)
+{
+        char folder[SCENARIO_PATH_MAX];
+        const char *slash = strrchr(output, '/');
+        struct stat info;
+
+        if (!slash || slash == output || (size_t)(slash - output) >= sizeof folder)
+                return 0;
+        memcpy(folder, output, (size_t)(slash - output));
+        folder[slash - output] = '\0';
+        if (stat(folder, &info) == 0 && S_ISDIR(info.st_mode))
+                return 0;
+        return err_set(err, ERR_INPUT, "%s: there is no folder '%s'", output, folder);
+}
+
 /* An output that is a file the replay reads would be lost, and nobody means that. */
 static int check_output(const struct command_call *call, const struct scenario *scenario,
                         const char *output, struct err *err)
@@ -158,7 +176,7 @@ static int check_output(const struct command_call *call, const struct scenario *
                         return err_set(err, ERR_INPUT,
                                        "%s: is read by this replay and would be written over; "
                                        "name another file", output);
-        return 0;
+        return output ? check_folder(output, err) : 0;
 }
 
 static int check_outputs(const struct command_call *call, struct job *job, struct err *err)
@@ -251,7 +269,7 @@ static int exit_code(int rc)
 {
         if (rc == 0)
                 return EXIT_FINE;
-        return rc == -ERR_NOMEM || rc == -ERR_SOLVER ? EXIT_TROUBLE : EXIT_BAD_INPUT;
+        return rc == -ERR_NOMEM ? EXIT_TROUBLE : EXIT_BAD_INPUT;
 }
 
 int replay_command(const struct command_call *call)

@@ -195,7 +195,7 @@ static int print_acceptance(const struct printer *printer, struct err *err)
         grid_column(grid, "count %", true);
         grid_column(grid, "slices %", true);
         grid_column(grid, "units %", true);
-        grid_column(grid, "decisions/s", true);
+        grid_column(grid, "placements/s", true);
         grid_column(grid, "p50 us", true);
         grid_column(grid, "p99 us", true);
         grid_column(grid, "plan s", true);
@@ -216,7 +216,7 @@ static int print_acceptance(const struct printer *printer, struct err *err)
                 else
                         grid_cell(grid, "%s", "");
         }
-        return finish(printer, grid, "accepted, % of what arrived; and the speed of decisions",
+        return finish(printer, grid, "accepted, % of what arrived; and how fast it was decided",
                       err);
 }
 
@@ -253,7 +253,7 @@ static int print_benefit(const struct printer *printer, struct err *err)
         grid_column(grid, "tasks done/life", true);
         grid_column(grid, "over whole %", true);
         grid_column(grid, "slowdown %", true);
-        grid_column(grid, "slowdown figure", false);
+        grid_column(grid, "slowdown is", false);
         for (uint32_t r = 0; r < result->runs_count; r++) {
                 const struct replay_run *run = &result->runs[r];
                 if (!run->has_benefit)
@@ -287,12 +287,12 @@ static int print_interference(const struct printer *printer, struct err *err)
                 return no_memory(err);
         grid_column(grid, "method", false);
         grid_column(grid, "work takes longer by", true);
-        grid_column(grid, "figure is", false);
+        grid_column(grid, "this is", false);
         grid_column(grid, "source", false);
         grid_row(grid);
         grid_cell(grid, "whole");
         grid_cell(grid, "0 %%");
-        grid_cell(grid, "certain");
+        grid_cell(grid, "by definition");
         grid_cell(grid, "nobody else is on the device");
         for (int m = METHOD_SLICE; m < METHODS_END; m++) {
                 if (!table->given[m])
@@ -300,12 +300,12 @@ static int print_interference(const struct printer *printer, struct err *err)
                 grid_row(grid);
                 grid_cell(grid, "%s", task_method_name((enum task_method)m));
                 grid_cell(grid, "%.1f %%", table->per_neighbour_permille[m] / 10.0);
-                grid_cell(grid, "%s", table->measured[m] ? "measured" : "ASSUMED");
+                grid_cell(grid, "%s", table->measured[m] ? "measured" : "assumed");
                 grid_cell(grid, "%s", table->source[m]);
         }
         int rc = finish(printer, grid, "interference, for each neighbour on the same device", err);
-        fputs("acceptance is what the engine decided; tasks done, over whole and slowdown follow\n"
-              "from this table: where a figure is assumed, so are they\n",
+        fputs("every figure above depends on this table, acceptance too (slower work holds its place\n"
+              "longer): where a figure is assumed, so are they\n",
               printer->file);
         return rc;
 }
@@ -318,11 +318,14 @@ static void print_notes(const struct printer *printer)
 
         for (uint32_t r = 0; r < result->runs_count; r++) {
                 const struct replay_run *run = &result->runs[r];
-                if (!run->plan_note[0] || run->is_baseline)
+                bool blind = run->placement.kind == POLICY_AUTO && !run->plan_note[0];
+                if (run->is_baseline || (!blind && !run->plan_note[0]))
                         continue;
-                fprintf(printer->file, "%splan of %s%s%s: %s\n", is_first ? "\n" : "",
+                fprintf(printer->file, "%s%s%s%s: %s\n", is_first ? "\n" : "",
                         placement_text(&run->placement, text), run->has_method ? ", " : "",
-                        run->has_method ? task_method_name(run->method) : "", run->plan_note);
+                        run->has_method ? task_method_name(run->method) : "",
+                        blind ? "no expected demand is known here, so it decides as gradient does"
+                              : run->plan_note);
                 is_first = false;
         }
 }

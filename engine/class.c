@@ -181,7 +181,7 @@ static void log_activation(struct memo *memo, uint32_t class)
 }
 
 /* There are never more classes than nodes, and memo_sync made room for as many. */
-bool class_join(struct memo *memo, uint32_t node, const struct view *view)
+void class_join(struct memo *memo, uint32_t node, const struct view *view)
 {
         uint32_t class = class_find(memo, view);
 
@@ -199,7 +199,6 @@ bool class_join(struct memo *memo, uint32_t node, const struct view *view)
         if (home->root != before || home->dropped)
                 log_activation(memo, class);
         home->dropped = false;
-        return true;
 }
 
 void class_leave(struct memo *memo, uint32_t node)

@@ -123,7 +123,7 @@ int plan_step(struct memo *memo, const struct state *state, uint32_t node, unsig
         return 0;
 }
 
-/* Instances of a workload that ends are destroyed; the device stays cut until it is wanted whole. */
+/* Instances of a workload that ends are destroyed; the device stays cut until wanted whole. */
 int release(struct memo *memo, const struct state *state, uint32_t slot, enum release_cause cause,
             struct err *err)
 {

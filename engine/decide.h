@@ -5,6 +5,7 @@
  *
  *     for (unsigned step = 0;; step++) {
  *             rc = engine_decide(state, memo, &input, now_ms, step, &group, &err);
+ *             if (rc) break;
  *             log(group); for each fact: state_apply(state, fact, now_ms);
  *             if (!group.more) break;
  *     }
@@ -25,8 +26,9 @@ struct group {
         bool more;                      /* apply, then call again with step + 1 */
 };
 
-/* 0, or: -ERR_INPUT / -ERR_NOT_FOUND / -ERR_EXISTS / -ERR_FULL for an input that cannot be
- * meant (unknown workload, node described twice ...), -ERR_NOMEM. On failure there are no facts.
+/* 0, or: -ERR_INPUT / -ERR_RANGE / -ERR_NOT_FOUND / -ERR_EXISTS / -ERR_FULL for an input that
+ * cannot be meant (unknown workload, node described twice, time that goes back ...), -ERR_NOMEM. On
+ * failure there are no facts; groups of earlier steps stand, and the next input goes on from there.
  * A request that can be understood but not served is no failure: it is a fact, `refused`. */
 int engine_decide(const struct state *state, struct memo *memo, const struct input *input,
                   int64_t now_ms, unsigned step, struct group *ret_group, struct err *err);

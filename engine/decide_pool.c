@@ -1,4 +1,6 @@
 /* Inputs about nodes, layouts, plans and time. */
+#include <inttypes.h>
+
 #include "base/err.h"
 #include "engine/decide_impl.h"
 #include "engine/memo_impl.h"
@@ -18,7 +20,7 @@ static int find_node(const struct state *state, unsigned name, uint32_t *ret_nod
         return 0;
 }
 
-/* ---- loss: each workload that has a member where it can not stay, once ---- */
+/* ---- loss: each workload that has a member where it cannot stay, once ---- */
 
 static bool released_already(const struct memo *memo, uint64_t workload)
 {
@@ -103,7 +105,7 @@ static int decide_node_set(struct memo *memo, const struct state *state, const s
                 if (state->nodes[node].first_member != NONE &&
                     (desc->model != now->model || desc->devices != now->devices))
                         return err_set(err, ERR_INPUT,
-                                       "node '%s' is in use: its devices can not change; drain it "
+                                       "node '%s' is in use: its devices cannot change; drain it "
                                        "first",
                                        name_text(state, desc->name));
                 rc = lose(memo, state, node, desc->broken & ~(uint32_t)now->broken, err);
@@ -198,12 +200,53 @@ static int decide_layout(struct memo *memo, const struct state *state,
         return 0;
 }
 
-static int decide_plan(struct memo *memo, const struct price_plan *plan, struct err *err)
+static bool prices_in_bounds(const int32_t *prices, size_t count)
 {
-        if (plan && (plan->shapes_count > PRICE_SHAPES_MAX ||
-                     plan->table.models_len > PRICE_MODELS_MAX))
+        for (size_t i = 0; i < count; i++)
+                if (prices[i] > PRICE_UNITS_MAX || prices[i] < -PRICE_UNITS_MAX)
+                        return false;
+        return true;
+}
+
+static bool table_in_bounds(const struct price_table *table)
+{
+        bool good = prices_in_bounds(table->core, PRICE_LEVELS);
+
+        for (uint32_t m = 0; good && m < table->models_len; m++) {
+                const struct price_model *model = &table->models[m];
+                good = prices_in_bounds(model->part[0], sizeof model->part / sizeof(int32_t)) &&
+                       prices_in_bounds(model->idle[0], sizeof model->idle / sizeof(int32_t)) &&
+                       prices_in_bounds(&model->scarcity, 1);
+        }
+        return good;
+}
+
+/* Scores add up prices and weights without looking again. */
+static int check_plan(const struct price_plan *plan, struct err *err)
+{
+        uint64_t weight = 0;
+
+        if (plan->shapes_count > PRICE_SHAPES_MAX || plan->table.models_len > PRICE_MODELS_MAX)
                 return err_set(err, ERR_RANGE, "a demand plan has at most %d shapes and %d models",
                                PRICE_SHAPES_MAX, PRICE_MODELS_MAX);
+        for (uint32_t s = 0; s < plan->shapes_count; s++)
+                if (__builtin_add_overflow(weight, plan->shapes[s].weight, &weight) ||
+                    weight > PRICE_WEIGHT_MAX)
+                        return err_set(err, ERR_RANGE,
+                                       "the weights of a demand plan sum to more than %" PRIu64,
+                                       PRICE_WEIGHT_MAX);
+        if (plan->priced && !table_in_bounds(&plan->table))
+                return err_set(err, ERR_RANGE, "a demand plan has prices beyond %d units",
+                               PRICE_UNITS_MAX);
+        return 0;
+}
+
+static int decide_plan(struct memo *memo, const struct price_plan *plan, struct err *err)
+{
+        int rc = plan ? check_plan(plan, err) : 0;
+
+        if (rc)
+                return rc;
         struct fact *fact = fact_add(memo, FACT_DEMAND_SET);
         if (!fact)
                 return no_memory(err);

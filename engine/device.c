@@ -196,32 +196,6 @@ static unsigned share_room(const struct model *model, const struct device_state 
         return room;
 }
 
-/* Most further instances out of a set of profiles: the best first one, then the rest. */
-static unsigned slices_room(const struct model *model, struct slice_state slices,
-                            uint32_t profiles)
-{
-        unsigned best = 0;
-
-        if ((profiles & (profiles - 1)) == 0)
-                return profiles ? slice_room(model, slices, (unsigned)__builtin_ctz(profiles)) : 0;
-        for (unsigned p = 0; p < model->profiles_count; p++) {
-                if (!(profiles >> p & 1))
-                        continue;
-                uint16_t starts = slice_starts(model, slices, p);
-                /* Instances are unordered: later ones take profile p or a later one only. */
-                uint32_t rest = profiles & ~((1u << p) - 1);
-                for (unsigned start = 0; start < SLOTS_MAX; start++) {
-                        if (!(starts >> start & 1))
-                                continue;
-                        unsigned room = 1 + slices_room(model, slice_take(model, slices, p, start),
-                                                        rest);
-                        if (room > best)
-                                best = room;
-                }
-        }
-        return best;
-}
-
 /* A base profile as small as another in everything makes the other useless for counting. */
 static uint32_t profiles_useful(const struct model *model, uint32_t profiles)
 {
@@ -259,8 +233,8 @@ unsigned part_room(const struct model *model, const struct device_state *state,
         if (shares > room)
                 room = shares;
         if (fit->profiles && slices_of(model, state, &slices)) {
-                unsigned instances = slices_room(model, slices,
-                                                 profiles_useful(model, fit->profiles));
+                unsigned instances = slice_room_of(model, slices,
+                                                   profiles_useful(model, fit->profiles));
                 if (instances > room)
                         room = instances;
         }

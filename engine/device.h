@@ -16,7 +16,7 @@ struct device_state {
         uint16_t share_taken_milli;     /* DEVICE_SHARED */
         uint32_t share_taken_mib;
         struct slice_state slices;      /* DEVICE_SLICED */
-        uint16_t foreign_slots;         /* taken behind our back, as the node reported */
+        uint16_t foreign_slots;         /* instances somebody else made, as the node reported */
         uint16_t holders;               /* parts placed on it */
         uint8_t reserved[2];
 };

@@ -11,7 +11,7 @@
 
 struct price_plan;
 
-/* Exogenous ones come from outside; endogenous ones follow from earlier decisions. */
+/* Exogenous ones come from outside; endogenous ones are reports that an earlier decision caused. */
 #define INPUTS(X)                                                       \
         X(SUBMITTED,       "submitted",       true)                     \
         X(CANCELLED,       "cancelled",       true)                     \
@@ -55,7 +55,7 @@ const char *input_name(enum input_kind kind);
 bool input_is_exogenous(enum input_kind kind);
 const char *fact_name(enum fact_kind kind);
 
-/* The gates of this part of the engine; policy adds the others between them. */
+/* The gates that placement has; quotas, budgets and order will stand between them. */
 #define GATES(X)                                                        \
         X(ALLOWED,  "ALLOWED")  /* the request contradicts itself or names what is not there */ \
         X(FEASIBLE, "FEASIBLE") /* no possible state of the pool fits it */ \
@@ -96,7 +96,7 @@ struct layout_report {
         uint32_t node;                  /* name */
         uint8_t device;
         bool failed;                    /* the step of `epoch` did not work */
-        uint16_t foreign_slots;         /* memory slices held behind our back */
+        uint16_t foreign_slots;         /* memory slices of instances somebody else made */
         uint32_t epoch;                 /* of the newest step the node carried out */
 };
 
@@ -132,7 +132,7 @@ struct fact_layout {
         uint32_t epoch;                 /* of the device, grows by one a step */
         uint8_t device;
         uint8_t op;                     /* enum layout_op */
-        uint8_t profile, start;         /* CREATE, DESTROY */
+        uint8_t profile, start; /* CREATE, DESTROY; CUT_ON: the profile that needs it (its mode) */
 };
 
 struct fact {

@@ -1,4 +1,4 @@
-/* fragment.h - idle device capacity that the expected demand can not use.
+/* fragment.h - idle device capacity that the expected demand cannot use.
  *
  * Pure. The measure of FGD (USENIX ATC'23; hkust-adsl/kubernetes-scheduler-simulator,
  * pkg/utils/frag.go): for one shape, all idle capacity of a node where the shape can

@@ -116,7 +116,8 @@ unsigned slice_room(const struct model *model, struct slice_state state, unsigne
 
 /* units[slot][compute][media][exclusive]: most units that instances starting at `slot` or later can
  * take with so many compute slices, media engines and "+me" instances left. Filled from the last
- * slot down, which is exact and needs no more than slots x compute x media x profiles steps. */
+ * slot down, which is exact and needs no more than slots x compute x media x profiles steps. With
+ * one unit for every instance it counts them. */
 struct best_table {
         unsigned compute, media, exclusive;     /* left on the device */
         uint32_t units[SLOTS_MAX + 1][SLOTS_MAX + 1][SLOTS_MAX + 1][2];
@@ -146,7 +147,8 @@ static void best_try(struct best_table *best, unsigned slot, const struct profil
                         }
 }
 
-static uint32_t best_side_by_side(const struct model *model, struct slice_state state)
+static uint32_t best_side_by_side(const struct model *model, struct slice_state state,
+                                  uint32_t profiles, bool counts)
 {
         uint16_t starts[PROFILES_MAX];
         struct best_table best;
@@ -155,7 +157,7 @@ static uint32_t best_side_by_side(const struct model *model, struct slice_state 
         best.media = (unsigned)(model->media_total - state.media);
         best.exclusive = state.media_exclusive ? 0 : 1;
         for (unsigned i = 0; i < model->profiles_count; i++)
-                starts[i] = slice_starts(model, state, i);
+                starts[i] = profiles >> i & 1 ? slice_starts(model, state, i) : 0;
 
         for (unsigned c = 0; c <= best.compute; c++)
                 memset(best.units[model->memory_slices][c], 0,
@@ -165,7 +167,7 @@ static uint32_t best_side_by_side(const struct model *model, struct slice_state 
                 for (unsigned i = 0; i < model->profiles_count; i++)
                         if (starts[i] >> slot & 1)
                                 best_try(&best, slot, &model->profiles[i],
-                                         profile_units(model, &model->profiles[i]));
+                                         counts ? 1 : profile_units(model, &model->profiles[i]));
         }
         return best.units[0][best.compute][best.media][best.exclusive];
 }
@@ -183,6 +185,20 @@ static uint32_t best_of_one_mode(const struct model *model, struct slice_state s
         return best;
 }
 
+unsigned slice_room_of(const struct model *model, struct slice_state state, uint32_t profiles)
+{
+        unsigned best = 0;
+
+        assert(model);
+        if (model->cut == MODEL_SLICES && (profiles & (profiles - 1)) != 0)
+                return best_side_by_side(model, state, profiles, true);
+        for (unsigned i = 0; i < model->profiles_count; i++) {
+                unsigned room = profiles >> i & 1 ? slice_room(model, state, i) : 0;
+                best = room > best ? room : best;
+        }
+        return best;
+}
+
 struct slice_units slice_account(const struct model *model, struct slice_state state)
 {
         struct slice_units ret = {0};
@@ -195,7 +211,7 @@ struct slice_units slice_account(const struct model *model, struct slice_state s
                 ret.free = UNITS_DEVICE;
                 return ret;
         case MODEL_SLICES:
-                ret.free = best_side_by_side(model, state);
+                ret.free = best_side_by_side(model, state, UINT32_MAX, false);
                 break;
         case MODEL_MODES:
                 ret.free = best_of_one_mode(model, state);

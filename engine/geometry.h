@@ -29,6 +29,8 @@ struct slice_state slice_give(const struct model *model, struct slice_state stat
 
 /* Most further instances of `profile` that fit at once (exact). */
 unsigned slice_room(const struct model *model, struct slice_state state, unsigned profile);
+/* The same for a set of profiles (bit = profile), instances of which may lie side by side. */
+unsigned slice_room_of(const struct model *model, struct slice_state state, uint32_t profiles);
 
 /* Units taken; units that the best further set of instances could still take ("free");
  * the rest of the device is stranded. taken + free + stranded == UNITS_DEVICE.

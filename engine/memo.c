@@ -102,11 +102,6 @@ size_t memo_bytes(const struct memo *memo)
         return memo->bytes;
 }
 
-size_t memo_classes(const struct memo *memo)
-{
-        return memo->active_count;
-}
-
 bool memo_room(struct memo *memo, void *array_pointer, uint32_t *room, uint32_t need, size_t size)
 {
         void *array;
@@ -316,7 +311,10 @@ static bool node_follow(struct memo *memo, uint32_t number)
         class_leave(memo, number);
         if (memo->state->nodes[number].status != NODE_UP)
                 return true;
-        return view_of_node(memo, number, &view) && class_join(memo, number, &view);
+        if (!view_of_node(memo, number, &view))
+                return false;
+        class_join(memo, number, &view);
+        return true;
 }
 
 static bool tables_new(struct memo *memo, uint32_t nodes)

@@ -1,7 +1,8 @@
 /* memo.h - what decide() remembers between calls: indexes, scores, scratch.
  *
  * Outside the state and its hash: it may be dropped and made anew at any time,
- * and the same facts come out. One owner at a time; belongs to one state.
+ * and the same facts come out. decide() brings it up to the state it is called with; given another
+ * state, it forgets the first. One owner at a time.
  *
  * Nodes in equal condition form a class and share one score. Every shape keeps a
  * heap of scored classes; a decision looks at the top and at the classes that
@@ -24,4 +25,3 @@ struct memo *memo_new(struct policy policy, enum memo_mode mode);       /* NULL:
 void memo_free(struct memo *memo);                                      /* NULL is fine */
 
 size_t memo_bytes(const struct memo *memo);     /* held by its tables, about */
-size_t memo_classes(const struct memo *memo);   /* distinct node conditions right now */

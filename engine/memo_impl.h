@@ -190,6 +190,8 @@ struct memo {
 void memo_adopt(struct memo *memo, const struct state *state);
 /* Brings the memo up to the state. 0 or -ERR_NOMEM (the memo is then empty, not wrong). */
 int memo_sync(struct memo *memo, const struct state *state, struct err *err);
+bool view_of_node(struct memo *memo, uint32_t node, struct view *ret_view);     /* false: no room */
+void view_settle(const struct memo *memo, struct view *view);   /* sorts spots, sums them up */
 /* Grows an array of the memo to hold index `need`; false: out of memory. */
 bool memo_room(struct memo *memo, void *array_pointer, uint32_t *room, uint32_t need, size_t size);
 
@@ -199,14 +201,12 @@ const struct step *spot_step(struct memo *memo, uint32_t look, uint32_t spot);
 int spot_compare(const struct memo *memo, uint32_t a, uint32_t b);
 
 /* class.c */
-bool class_join(struct memo *memo, uint32_t node, const struct view *view);
+void class_join(struct memo *memo, uint32_t node, const struct view *view);
 void class_leave(struct memo *memo, uint32_t node);
 /* The lowest-ranked node of the class with room for the need itself; NONE. */
 uint32_t class_first(const struct memo *memo, uint32_t class, const struct need *need);
 /* Builds a class by value, outside the table, for scores of what does not exist (yet). */
 void class_make(const struct memo *memo, const struct view *view, struct class *ret_class);
-bool view_of_node(struct memo *memo, uint32_t node, struct view *ret_view);
-void view_settle(const struct memo *memo, struct view *view);   /* sorts spots, sums them up */
 
 /* evaluate.c: the best move of one member on a class. False: it does not fit there (cores by the
  * bucket's upper end: the exact check is the node's). */

@@ -30,6 +30,7 @@ enum ask {
 
 enum method { METHOD_WHOLE, METHOD_SLICE, METHOD_SHARE, METHODS_END };
 #define METHOD_BIT(method) (1u << (method))
+/* What a need for memory may be met with when it names no methods. */
 #define METHODS_BY_MEMORY  (METHOD_BIT(METHOD_WHOLE) | METHOD_BIT(METHOD_SLICE))
 
 /* Levels of the fabric tree, tightest first. */
@@ -61,7 +62,7 @@ struct need {
         uint32_t memory_mib;    /* device memory, per device: ASK_MEMORY and ASK_SHARE */
         uint16_t share_milli; /* 1..1000 of each device: ASK_SHARE; 0 there = follows memory_mib */
         uint16_t profile;       /* vocabulary id of a profile name: ASK_PROFILE */
-        uint16_t plane;         /* vocabulary id */
+        uint16_t plane;         /* vocabulary id of a part of the pool kept for one kind of work */
         uint16_t where;         /* id of a set of label conditions */
         uint16_t artifact;      /* artifact bit + 1: nodes that hold it are preferred */
         uint8_t ask;            /* enum ask */

@@ -20,7 +20,7 @@ struct err;
         X(PACKING,     "packing",     "shared devices first, then used nodes, then empty ones") \
         X(CLUSTERING,  "clustering",  "nodes that hold work of the same size")                  \
         X(DOT_PRODUCT, "dot-product", "least alignment of what is free with what is asked")     \
-        X(RANDOM,      "random",      "any; random:SEED draws another order")
+        X(RANDOM,      "random",      "any; as random:1, and random:SEED draws otherwise")
 
 enum policy_kind {
 #define X(name, wire, help) POLICY_##name,
@@ -35,7 +35,7 @@ struct policy {
 };
 
 /* Reads "auto", "random:7". -ERR_NOT_FOUND lists near names; -ERR_INPUT: a seed where there is
- * none, or no number; -ERR_RANGE: a seed below 0 or above 64 bits. */
+ * none, or no number; -ERR_RANGE: a seed below 0 or above 64 bits. Without a seed it is 1. */
 int policy_parse(const char *text, struct policy *ret_policy, struct err *err);
 const char *policy_name(enum policy_kind kind);
 const char *policy_help(enum policy_kind kind);

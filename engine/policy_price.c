@@ -53,12 +53,12 @@ static const int32_t *idle_price(const struct price_table *table, unsigned model
 }
 
 /* The lowest line is the price of the cores that suits the room best. */
-static int32_t lowest(const int32_t *line, const int32_t *core, int32_t buckets)
+static int64_t lowest(const int32_t *line, const int32_t *core, int32_t buckets)
 {
-        int32_t value[PRICE_LEVELS], low;
+        int64_t value[PRICE_LEVELS], low;
 
         for (unsigned l = 0; l < PRICE_LEVELS; l++)
-                value[l] = line[l] + core[l] * buckets;
+                value[l] = line[l] + (int64_t)core[l] * buckets;
         low = value[0];
         for (unsigned l = 1; l < PRICE_LEVELS; l++)
                 low = value[l] < low ? value[l] : low;

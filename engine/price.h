@@ -20,7 +20,9 @@ enum {
         PRICE_STEPS = 100,              /* a device is cut into 100 steps of 10 milli */
         PRICE_STEP_MILLI = 10,
         PRICE_BUCKET_MILLI = 1000,      /* free cores are floored to this before pricing */
+        PRICE_UNITS_MAX = 1000 * UNITS_DEVICE,  /* of one price, with either sign */
 };
+#define PRICE_WEIGHT_MAX (UINT64_C(1) << 56)    /* all shapes of a demand together */
 
 /* What one member asks for. devices 0: CPU work, share_milli 0. devices 1: share_milli 1..1000 of
  * one device. devices > 1: whole devices, share_milli 1000. models: bit m = may run on model m.

@@ -35,8 +35,9 @@ struct device {
         bool cut;                       /* partitioning is switched on (as planned) */
 };
 
-/* Needs of the classes one node holds, as the published `clustering` policy tells them apart. */
+/* How big the work on a node is, as the published policy `clustering` tells it apart. */
 enum { HELD_SHARE, HELD_1, HELD_2, HELD_4, HELD_8, HELD_CLASSES };
+/* HELD_ of a need: shares, slices and CPU work, or whole devices by their number. */
 unsigned need_held(const struct need *need);
 
 struct node {

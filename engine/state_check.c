@@ -9,11 +9,6 @@
 
 /* ---- hash ---- */
 
-static void mix(uint64_t *hash, uint64_t value)
-{
-        *hash = map_mix(*hash ^ value) + 1;
-}
-
 static void mix_bytes(uint64_t *hash, const void *bytes, size_t size)
 {
         const unsigned char *at = bytes;
@@ -21,10 +16,10 @@ static void mix_bytes(uint64_t *hash, const void *bytes, size_t size)
         for (; size >= 8; size -= 8, at += 8) {
                 uint64_t word;
                 memcpy(&word, at, 8);
-                mix(hash, word);
+                map_chain(hash, word);
         }
         for (; size > 0; size--, at++)
-                mix(hash, *at);
+                map_chain(hash, *at);
 }
 
 static void hash_node(const struct state *state, uint32_t number, uint64_t *hash)
@@ -32,22 +27,22 @@ static void hash_node(const struct state *state, uint32_t number, uint64_t *hash
         const struct node *node = &state->nodes[number];
         const struct node_desc *desc = &node->desc;
 
-        mix(hash, number);
-        mix(hash, (uint64_t)node->status << 56 | (uint64_t)desc->name << 16 | desc->plane);
-        mix(hash, (uint64_t)desc->labels << 48 | (uint64_t)desc->nvlink << 32 |
+        map_chain(hash, number);
+        map_chain(hash, (uint64_t)node->status << 56 | (uint64_t)desc->name << 16 | desc->plane);
+        map_chain(hash, (uint64_t)desc->labels << 48 | (uint64_t)desc->nvlink << 32 |
                           (uint64_t)desc->rack << 16 | desc->block);
-        mix(hash, (uint64_t)desc->model << 24 | (uint64_t)desc->devices << 16 |
+        map_chain(hash, (uint64_t)desc->model << 24 | (uint64_t)desc->devices << 16 |
                           (uint64_t)desc->link_group << 8 | desc->drained);
-        mix(hash, (uint64_t)desc->cpu_milli << 32 | node->cpu_used);
-        mix(hash, (uint64_t)desc->ram_mib << 32 | node->ram_used);
-        mix(hash, (uint64_t)desc->disk_mib << 32 | node->disk_used);
-        mix(hash, (uint64_t)desc->network_mbit << 32 | node->network_used);
-        mix(hash, desc->artifacts);
+        map_chain(hash, (uint64_t)desc->cpu_milli << 32 | node->cpu_used);
+        map_chain(hash, (uint64_t)desc->ram_mib << 32 | node->ram_used);
+        map_chain(hash, (uint64_t)desc->disk_mib << 32 | node->disk_used);
+        map_chain(hash, (uint64_t)desc->network_mbit << 32 | node->network_used);
+        map_chain(hash, desc->artifacts);
         for (unsigned d = 0; d < desc->devices; d++) {
                 const struct device *device = &node_devices(state, number)[d];
                 mix_bytes(hash, &device->state, sizeof device->state);
-                mix(hash, (uint64_t)device->epoch << 32 | device->seen_epoch);
-                mix(hash, device->cut);
+                map_chain(hash, (uint64_t)device->epoch << 32 | device->seen_epoch);
+                map_chain(hash, device->cut);
         }
 }
 
@@ -55,14 +50,14 @@ static void hash_workload(const struct state *state, uint32_t slot, uint64_t *ha
 {
         const struct workload *workload = &state->workloads[slot];
 
-        mix(hash, workload->id);
-        mix(hash, workload->arrival);
-        mix(hash, (uint64_t)workload->since_ms);
-        mix(hash, (uint64_t)workload->bucket << 32 | workload->members_placed);
+        map_chain(hash, workload->id);
+        map_chain(hash, workload->arrival);
+        map_chain(hash, (uint64_t)workload->since_ms);
+        map_chain(hash, (uint64_t)workload->bucket << 32 | workload->members_placed);
         for (uint32_t place = workload->first_member; place != NONE;
              place = state->members[place].next) {
                 const struct member *member = &state->members[place];
-                mix(hash, (uint64_t)member->node << 32 | member->number);
+                map_chain(hash, (uint64_t)member->node << 32 | member->number);
                 for (uint32_t held = member->first_part; held != NONE;
                      held = state->parts[held].next)
                         mix_bytes(hash, &state->parts[held].part, sizeof(struct part));
@@ -80,18 +75,18 @@ uint64_t state_hash(const struct state *state)
                 mix_bytes(&hash, &state->shapes[s].need, sizeof(struct need));
         for (uint32_t b = 0; b < state->buckets_count; b++) {
                 const struct bucket *bucket = &state->buckets[b];
-                mix(&hash, bucket_hash(bucket->shape, &bucket->form, bucket->priority));
+                map_chain(&hash, bucket_hash(bucket->shape, &bucket->form, bucket->priority));
                 for (uint32_t slot = bucket->head; slot != NONE;
                      slot = state->workloads[slot].next)
-                        mix(&hash, state->workloads[slot].id);
+                        map_chain(&hash, state->workloads[slot].id);
         }
         for (uint32_t w = 0; w < state->workload_slots.high; w++)
                 if (state->workloads[w].live)
                         hash_workload(state, w, &hash);
-        mix(&hash, state->plan_set);
-        mix(&hash, state->plan_set ? state->plan->hash : 0);
-        mix(&hash, (uint64_t)state->now_ms);
-        mix(&hash, state->arrivals);
+        map_chain(&hash, state->plan_set);
+        map_chain(&hash, state->plan_set ? state->plan->hash : 0);
+        map_chain(&hash, (uint64_t)state->now_ms);
+        map_chain(&hash, state->arrivals);
         return hash;
 }
 

@@ -272,20 +272,38 @@ int vocab_where_parse(struct vocab *vocab, const char *key, const char *conditio
         return 0;
 }
 
-/* Reads one number of a dotted version; false when there is none. */
-static bool version_step(const char **at, uint64_t *ret_number)
+/* One number of a dotted version: its digits from the first that is not 0, however many. */
+struct number {
+        const char *digits;
+        size_t count;
+};
+
+/* Reads a number and the dot behind it; false when that is not what stands there. */
+static bool version_step(const char **at, struct number *ret_number)
 {
         const char *p = *at;
-        uint64_t number = 0;
 
         if (*p < '0' || *p > '9')
                 return false;
-        for (; *p >= '0' && *p <= '9'; p++)
-                if (number < UINT64_MAX / 100)
-                        number = number * 10 + (uint64_t)(*p - '0');
+        while (*p == '0')
+                p++;
+        ret_number->digits = p;
+        while (*p >= '0' && *p <= '9')
+                p++;
+        ret_number->count = (size_t)(p - ret_number->digits);
+        if (*p == '.' && p[1] != '\0')
+                p++;
+        else if (*p != '\0')
+                return false;
         *at = p;
-        *ret_number = number;
         return true;
+}
+
+static int number_compare(const struct number *a, const struct number *b)
+{
+        if (a->count != b->count)
+                return a->count < b->count ? -1 : 1;
+        return memcmp(a->digits, b->digits, a->count);
 }
 
 /* False: one of them is no dotted number. "570" equals "570.0". */
@@ -294,13 +312,11 @@ static bool version_compare(const char *a, const char *b, int *ret_order)
         int order = 0;
 
         while (*a || *b) {
-                uint64_t x = 0, y = 0;
+                struct number x = {"", 0}, y = {"", 0};
                 if ((*a && !version_step(&a, &x)) || (*b && !version_step(&b, &y)))
                         return false;
-                if (order == 0 && x != y)
-                        order = x < y ? -1 : 1;
-                if ((*a && *a++ != '.') || (*b && *b++ != '.'))
-                        return false;
+                if (order == 0)
+                        order = number_compare(&x, &y);
         }
         *ret_order = order;
         return true;

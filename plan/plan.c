@@ -15,7 +15,7 @@
 
 struct remembered {
         struct price_plan plan;
-        char note[160];
+        char note[PLAN_NOTE_MAX];
 };
 
 struct planner {
@@ -165,10 +165,12 @@ static int make_and_try(struct planner *planner, const struct replay_pool *pool,
         if (rc)
                 return rc;
         made->plan.priced = check.priced_pct + PLAN_MARGIN_PCT < check.plain_pct;
-        snprintf(made->note, sizeof made->note,
-                 "plan %016llx: tried, prices leave %.2f %% and fgd %.2f %%, so %s decide",
-                 (unsigned long long)made->plan.hash, check.priced_pct, check.plain_pct,
-                 made->plan.priced ? "prices" : "fragments");
+        snprintf(
+                made->note, sizeof made->note,
+                "last plan (%08llx): in a trial on the empty pool prices left %.2f %% and fgd %.2f %% "
+                "unallocated, so it goes by %s",
+                (unsigned long long)made->plan.hash >> 32, check.priced_pct, check.plain_pct,
+                made->plan.priced ? "prices" : "fragments");
         return 0;
 }
 
@@ -181,8 +183,8 @@ static struct remembered *recall(struct planner *planner, uint64_t hash)
 }
 
 int plan_make(void *arg, const struct replay_pool *pool, const struct price_shape *demand,
-              uint32_t demand_count, bool learned, struct price_plan *ret_plan, char *ret_note,
-              size_t note_size, struct err *err)
+              uint32_t demand_count, struct price_plan *ret_plan, char *ret_note, size_t note_size,
+              struct err *err)
 {
         struct planner *planner = arg;
         struct price_kind kinds[PRICE_KINDS_MAX];
@@ -191,7 +193,6 @@ int plan_make(void *arg, const struct replay_pool *pool, const struct price_shap
         struct remembered *known = recall(planner, hash);
         int rc;
 
-        (void)learned;
         if (known) {
                 *ret_plan = known->plan;
                 snprintf(ret_note, note_size, "%s", known->note);
@@ -201,9 +202,10 @@ int plan_make(void *arg, const struct replay_pool *pool, const struct price_shap
         known->plan = (struct price_plan){.hash = hash, .shapes_count = demand_count};
         memcpy(known->plan.shapes, demand, demand_count * sizeof *demand);
         if (kinds_count == 0) {
-                snprintf(known->note, sizeof known->note,
-                         "no prices: more than %d kinds of node; fragments decide",
-                         PRICE_KINDS_MAX);
+                snprintf(
+                        known->note, sizeof known->note,
+                        "no prices: the pool has more than %d kinds of node, so it goes by fragments",
+                        PRICE_KINDS_MAX);
         } else {
                 rc = make_and_try(planner, pool, kinds, kinds_count, known, err);
                 if (rc)

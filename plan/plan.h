@@ -21,10 +21,11 @@ struct planner;
 struct planner *planner_new(void);      /* NULL: out of memory */
 void planner_free(struct planner *planner);                     /* NULL is fine */
 
-/* Who wants to see it at work, and may stop it; as in struct replay_hooks. */
+/* Who wants to see it at work, and may stop it; borrowed until the next call of this or the end. */
 void planner_watch(struct planner *planner, const struct replay_hooks *hooks);
 
-/* A replay_plan_make: `arg` is the planner. `ret_note` says in words what was found. */
+/* A replay_plan_make: `arg` is the planner. `ret_note` says in words what was found. 0, -ERR_INPUT
+ * (a demand outside price.h's bounds), -ERR_CANCELLED or -ERR_NOMEM. */
 int plan_make(void *arg, const struct replay_pool *pool, const struct price_shape *demand,
-              uint32_t demand_count, bool learned, struct price_plan *ret_plan, char *ret_note,
-              size_t note_size, struct err *err);
+              uint32_t demand_count, struct price_plan *ret_plan, char *ret_note, size_t note_size,
+              struct err *err);

@@ -46,7 +46,7 @@ static int check_mix_name(const struct reader *reader, const struct doc_node *no
                 str_near_add(&near, model->profiles[p].name);
         str_near_add(&near, "whole");
         str_near_add(&near, "share:250");
-        return doc_fail(node, err, "is neither a profile of %s, nor 'whole', nor 'share:250'; %s",
+        return doc_fail(node, err, "is neither a profile of %s, nor 'whole', nor 'share:250' (thousandths of a device); %s",
                         model->name, str_near_text(&near, known, sizeof known));
 }
 
@@ -133,7 +133,7 @@ static int read_task(const struct reader *reader, const struct doc_node *node,
                              err)) < 0)
                 return rc;
         if (memory_mib > reader->model->memory_mib)
-                return doc_fail(memory, err, "%" PRIu64 " MiB is more than %s has (%u MiB)",
+                return doc_fail(memory, err, "%" PRIu64 " MiB is more than %s has; write at most %uMi",
                                 memory_mib, reader->model->name, reader->model->memory_mib);
         if (cpu_milli > pool->cpu_milli || ram_mib > pool->ram_mib)
                 return doc_fail(doc_get(node, cpu_milli > pool->cpu_milli ? "cpu" : "ram"), err,
@@ -253,7 +253,7 @@ static int read_interference(const struct reader *reader, const struct doc_node 
                 /* Nothing is assumed silently: 0 is a figure too, and has to be written. */
                 if (!entry && method_is_used(reader->scenario, methods[i]))
                         return doc_fail(node ? node : map, err,
-                                        "says nothing about neighbours with method %s; add %s%s: "
+                                        "lacks how much neighbours cost with method %s; add %s%s: "
                                         "{per_neighbour_pct: 10, measured: false}",
                                         keys[i], node ? "" : "interference: ", keys[i]);
         }

@@ -34,12 +34,14 @@ static int fill_entries(struct mix *mix, const struct scenario *scenario,
 {
         const struct model *model = model_get(pool->models, pool->nodes[0].model);
 
-        mix->by_slices = model->cut != MODEL_PLAIN;
+        mix->by_slices = mix->all_slices = model->cut != MODEL_PLAIN;
         for (uint32_t i = 0; i < scenario->workload.mix_count; i++) {
                 int rc = need_of_entry(&scenario->workload.mix[i], model, &mix->needs[i], err);
                 if (rc)
                         return err_prefix(err, "%s: field 'workload.mix'", scenario->file);
                 mix->weights[i] = scenario->workload.mix[i].weight_milli;
+                if (mix->needs[i].ask != ASK_PROFILE)
+                        mix->all_slices = false;
         }
         mix->count = scenario->workload.mix_count;
         return 0;

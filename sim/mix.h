@@ -9,6 +9,7 @@ struct mix {
         uint64_t weights[SCENARIO_MIX_MAX];
         uint32_t count;
         bool by_slices;                 /* sizes are memory slices */
+        bool all_slices;                /* and nothing but slices comes */
 };
 
 /* A need of ASK_PROFILE holds its profile's index + 1 as `profile`: poisson_run() enters the name

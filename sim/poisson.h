@@ -1,7 +1,7 @@
 /* poisson.h - work that comes and goes: Poisson arrivals, exponential lives.
  *
- * Load is offered capacity over the pool's: memory slices where the pool's model is cut
- * (facts of P-MIG-1), else thousandths of devices. What does not fit at once is refused.
+ * Load is offered capacity over the pool's: memory slices where the pool's model can be cut,
+ * else thousandths of devices. What does not fit at once is refused.
  * Arrivals, kinds and lives are streams of the seed alone: every policy meets the same.
  */
 #pragma once
@@ -25,7 +25,7 @@ struct poisson_figures {
         uint64_t facts_hash;
         double plan_s;
         bool plan_priced;
-        char plan_note[160];
+        char plan_note[PLAN_NOTE_MAX];
         uint32_t windows_count;
         struct poisson_window windows[POISSON_WINDOWS_MAX];
 };

@@ -134,7 +134,7 @@ static int compare_faces(const void *a, const void *b)
                 return x->nodes > y->nodes ? -1 : 1;
         if (x->mark != y->mark)
                 return x->mark < y->mark ? -1 : 1;
-        return strcmp(x->name, y->name);        /* twins: which is which can not matter */
+        return strcmp(x->name, y->name);        /* twins: which is which cannot matter */
 }
 
 /* ---- openb: nodes ---- */
@@ -154,7 +154,7 @@ static int compare_nodes(const void *a, const void *b)
                 return x->cpu_milli < y->cpu_milli ? -1 : 1;
         if (x->ram_mib != y->ram_mib)
                 return x->ram_mib < y->ram_mib ? -1 : 1;
-        return strcmp(x->name, y->name);        /* equal nodes: which is which can not matter */
+        return strcmp(x->name, y->name);        /* equal nodes: which is which cannot matter */
 }
 
 static int fill_openb(const struct openb_nodes *nodes, struct faces *faces,
@@ -396,8 +396,8 @@ static int join(struct state *state, struct memo *memo, const struct replay_node
 
 struct state *replay_state_new(const struct replay_pool *pool, uint32_t copies, struct err *err)
 {
-        /* What a replay can hold at once: eight parts of each device, and CPU work. One member each,
-         * so that the table of workloads is the one that fills first: that ends a run. */
+        /* What a replay can hold at once: eight parts of each device, and CPU work. One member
+         * each, so that the table of workloads is the one that fills first: that ends a run. */
         uint32_t devices = pool->devices * copies, nodes = pool->nodes_count * copies;
         uint32_t at_once = (devices + nodes) * 8 + 65536;
         struct state_bounds bounds = {.nodes_max = nodes,

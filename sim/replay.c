@@ -70,7 +70,7 @@ static void row_finish(const struct row *row, const struct scenario *scenario,
         run->peak_rss_mib = (double)time_peak_rss_mib();
 }
 
-static void run_plan(struct replay_run *run, double plan_s, bool priced, const char *note)
+static void note_plan(struct replay_run *run, double plan_s, bool priced, const char *note)
 {
         run->plan_s += plan_s;
         run->plan_priced = priced;
@@ -137,6 +137,7 @@ static int shuffled_seed(struct replay *replay, uint64_t seed, struct row *row,
                                        .copies = 1,
                                        .pods = &replay->pods,
                                        .given = given_of(replay),
+                                       .learns = scenario->demand != DEMAND_NONE,
                                        .measure = replay->own,
                                        .whole = run->is_baseline,
                                        .arrive_pct = scenario->workload.arrive_pct,
@@ -160,7 +161,7 @@ static int shuffled_seed(struct replay *replay, uint64_t seed, struct row *row,
         run->accepted += figures.accepted;
         run->refused += figures.refused;
         run->facts_hash = run->facts_hash * 31 + figures.facts_hash;
-        run_plan(run, figures.plan_s, figures.plan_priced, figures.plan_note);
+        note_plan(run, figures.plan_s, figures.plan_priced, figures.plan_note);
         return 0;
 }
 
@@ -178,7 +179,7 @@ static int poisson_seed(struct replay *replay, uint64_t seed, struct row *row,
                 rc = poisson_run(&setup, run->placement, seed, figures, err);
         if (rc == 0) {
                 tally_add(&row->count, figures->count_pct);
-                if (replay->mix.by_slices)
+                if (replay->mix.all_slices)
                         tally_add(&row->slices, figures->size_pct);
                 tally_add(&row->units, figures->units_pct);
                 tally_add(&row->speed, figures->placements_per_s);
@@ -187,7 +188,7 @@ static int poisson_seed(struct replay *replay, uint64_t seed, struct row *row,
                 run->accepted += figures->accepted;
                 run->refused += figures->refused;
                 run->facts_hash = run->facts_hash * 31 + figures->facts_hash;
-                run_plan(run, figures->plan_s, figures->plan_priced, figures->plan_note);
+                note_plan(run, figures->plan_s, figures->plan_priced, figures->plan_note);
         }
         mem_free(figures);
         return rc;

@@ -15,6 +15,8 @@
 struct price_plan;
 struct price_shape;
 
+#define PLAN_NOTE_MAX 192
+
 struct replay_stat {
         double mean, sd;                /* sd: sample, over seeds; 0 for one seed */
 };
@@ -54,9 +56,9 @@ struct replay_run {
         uint64_t accepted, refused;             /* over all seeds */
         double decisions_per_s; /* accepted placements per second of decide + apply */
         double decide_p50_us, decide_p99_us;    /* one submission: decide + apply, all its steps */
-        double plan_s;                          /* making of plans, apart from decisions */
+        double plan_s; /* making of plans in all seeds, apart from decisions */
         bool plan_priced;                       /* the last plan's self-check promised a gain */
-        char plan_note[160];                    /* what the plan's maker says of it; "" = no plan */
+        char plan_note[PLAN_NOTE_MAX];          /* what the plan's maker says of it; "" = no plan */
         double peak_rss_mib;
         uint64_t facts_hash;                    /* chain over all facts of all seeds */
 };
@@ -67,11 +69,12 @@ struct replay_result {
         struct replay_run runs[SCENARIO_PLACEMENTS_MAX * SCENARIO_METHODS_MAX + 1];
 };
 
-/* The plan maker comes from above (plan/ stands on sim/): fills *ret_plan for a demand on the pool
- * the state holds. `learned`: the demand is what was seen so far and may be thin. */
 struct replay_pool;
+
+/* The plan maker comes from above (plan/ stands on sim/): fills *ret_plan for a demand on the pool.
+ */
 typedef int replay_plan_make(void *arg, const struct replay_pool *pool,
-                             const struct price_shape *demand, uint32_t demand_count, bool learned,
+                             const struct price_shape *demand, uint32_t demand_count,
                              struct price_plan *ret_plan, char *ret_note, size_t note_size,
                              struct err *err);
 

@@ -44,8 +44,8 @@ static int set_plan(struct runner *runner, const struct demand *demand, int64_t 
         memcpy(runner->plan->shapes, demand->shapes, demand->count * sizeof *demand->shapes);
         if (runner->policy.kind == POLICY_AUTO && hooks && hooks->make_plan)
                 rc = hooks->make_plan(hooks->plan_arg, runner->pool, demand->shapes, demand->count,
-                                      demand != runner->given, runner->plan, runner->plan_note,
-                                      sizeof runner->plan_note, err);
+                                      runner->plan, runner->plan_note, sizeof runner->plan_note,
+                                      err);
         runner->plan_s += (double)(time_monotonic_ns() - start_ns) / 1e9;
         if (rc)
                 return rc;
@@ -132,26 +132,21 @@ struct watch {
         bool table_is_full;
 };
 
-static void mix(uint64_t *hash, uint64_t value)
-{
-        *hash = map_mix(*hash ^ value) + 1;
-}
-
 static void see_fact(void *arg, const struct fact *fact)
 {
         struct watch *watch = arg;
 
-        mix(&watch->hash, (uint64_t)fact->kind);
+        map_chain(&watch->hash, (uint64_t)fact->kind);
         if (fact->kind == FACT_REFUSED)
                 watch->table_is_full = fact->refused.gate == GATE_TABLE;
         if (fact->kind != FACT_ALLOCATED)
                 return;
         watch->placed = true;
-        mix(&watch->hash, fact->allocated.workload);
-        mix(&watch->hash, (uint64_t)fact->allocated.node << 16 | fact->allocated.member);
+        map_chain(&watch->hash, fact->allocated.workload);
+        map_chain(&watch->hash, (uint64_t)fact->allocated.node << 16 | fact->allocated.member);
         for (unsigned i = 0; i < fact->allocated.parts_count; i++) {
                 const struct part *part = &fact->allocated.parts[i];
-                mix(&watch->hash, (uint64_t)part->device << 48 | (uint64_t)part->profile << 40 |
+                map_chain(&watch->hash, (uint64_t)part->device << 48 | (uint64_t)part->profile << 40 |
                                           (uint64_t)part->start << 32 | part->share_milli);
         }
 }

@@ -35,7 +35,7 @@ struct runner {
         uint64_t devices;                       /* of the pool */
         struct price_plan *plan;
         double plan_s;
-        char plan_note[160];
+        char plan_note[PLAN_NOTE_MAX];
 
         uint64_t arrived, accepted;
         uint64_t next_id;
@@ -60,5 +60,5 @@ int runner_exit(struct runner *runner, uint64_t id, int64_t now_ms, struct err *
 
 bool runner_cancelled(const struct runner *runner);
 
-/* Of the latencies since `from`: sorts them. `p` in 0..1000 (thousandths). */
+/* The `p` thousandth of the latencies, which it sorts; 0 when there are none. */
 double latency_us(uint32_t *latencies_ns, size_t count, unsigned p);

@@ -120,8 +120,8 @@ static int prepare(struct run *run, struct policy policy, uint64_t seed, struct 
                 run->order[p] = p;
         rng_init(&run->rng, seed);
         rng_shuffle(&run->rng, run->order, setup->pods->count);
-        return runner_init(&run->runner, setup->pool, setup->copies, policy, setup->given, true,
-                           setup->hooks, err);
+        return runner_init(&run->runner, setup->pool, setup->copies, policy, setup->given,
+                           setup->learns, setup->hooks, err);
 }
 
 static void finish(struct run *run)

@@ -16,14 +16,15 @@ struct shuffled_figures {
         uint64_t facts_hash;
         double plan_s;
         bool plan_priced;
-        char plan_note[160];
+        char plan_note[PLAN_NOTE_MAX];
 };
 
 struct shuffled_setup {
         const struct replay_pool *pool;
         uint32_t copies;                        /* of every node; 1 for a scenario */
         const struct replay_pods *pods;
-        const struct demand *given;             /* NULL: learned */
+        const struct demand *given;             /* NULL: nothing is */
+        bool learns;                            /* counts what arrives */
         const struct demand *measure;           /* fragments are measured by this; NULL: not */
         bool whole;                             /* the baseline: each on whole devices; what is not
                                                  * needed of them counts as unallocated */

@@ -31,7 +31,7 @@ static const struct model *model_of(const struct brute *brute, const struct brut
 
 /* ---- what a part may be: the words of need.h, device.h and geometry.h ---- */
 
-/* Compute and memory that a share takes; false where the model can not give it. */
+/* Compute and memory that a share takes; false where the model cannot give it. */
 static bool share_of(const struct model *model, const struct need *need, struct part *ret_part)
 {
         uint64_t milli = need->share_milli, mib = need->memory_mib, all = model->memory_mib;

@@ -201,7 +201,7 @@ static bool is_live(struct trial *trial, uint64_t id)
         return brute_work(&trial->brute, id) != NULL;
 }
 
-/* An input fails when it can not be meant: that is what these say, the others may. */
+/* An input fails when it cannot be meant: that is what these say, the others may. */
 static bool check_failure(struct trial *trial, int rc, uint64_t hash_before, const struct err *err)
 {
         struct request request = trial->input->request;

@@ -1,7 +1,9 @@
 /* quality.c - the engine is right, and `auto` is good: two seeds of the published protocol.
  *
- * `fgd` stays within half a point of the published mean (USENIX ATC'23, ten seeds), and `auto` below
- * its bars. Prints every figure. Needs the openb lists; skipped (77) without. */
+ * `fgd` stays within half a point of the published mean (USENIX ATC'23, ten seeds), and `auto`
+ * below its bars. On cpu250 the published 6.80 is not reached by ties on node names (8.7 here):
+ * which order the artifact's nodes had is not known, and where cores are scarce it matters. Prints
+ * every figure. Needs the openb lists; skipped (77) without. */
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -22,7 +24,7 @@ static const struct row {
 } rows[] = {
         {"default", 4.77, 4.2},     {"gpushare100", 13.36, 12.3}, {"gpushare40", 6.04, 6.04},
         {"multigpu20", 4.47, 4.47}, {"multigpu50", 2.91, 2.6},    {"gpuspec10", 5.34, 5.34},
-        {"gpuspec33", 0, 6.0},      {"cpu250", 0, 5.8},
+        {"gpuspec33", 12.16, 6.0},  {"cpu250", 0, 5.8},
 };
 
 struct list {
@@ -40,6 +42,7 @@ static bool mean_of(const struct list *list, enum policy_kind kind, struct plann
                                        .copies = 1,
                                        .pods = &list->pods,
                                        .given = &list->demand,
+                                       .learns = true,
                                        .arrive_pct = 100,
                                        .points_count = 1,
                                        .points_pct = full,

@@ -65,7 +65,7 @@ static void numbers_are_exact_or_refused_with_a_sentence(void **state)
                 {num_u64, "0x10", 0, 99, -ERR_INPUT, 0, "is not a whole number"},
                 {num_u64, "1e3", 0, 9999, -ERR_INPUT, 0, "is not a whole number"},
                 {num_u64, "1_000", 0, 9999, -ERR_INPUT, 0, "is not a whole number"},
-                {num_u64, "1.0", 0, 9, -ERR_INPUT, 0, "leave out the point"},
+                {num_u64, "1.0", 0, 9, -ERR_INPUT, 0, "without a point"},
                 {num_u64, "1.", 0, 9, -ERR_INPUT, 0, "is not a whole number"},
                 {num_u64, ".5", 0, 9, -ERR_INPUT, 0, "is not a whole number"},
                 {num_u64, "twelve", 0, 9, -ERR_INPUT, 0, "'twelve' is not a whole number"},

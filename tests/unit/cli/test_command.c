@@ -63,7 +63,7 @@ static void bad_lines_are_refused_with_the_way_out(void **state)
 {
         (void)state;
         static const struct { const char *line, *sentence; } rows[] = {
-                {"try", "FILE is missing"},
+                {"try", "name what to work on: berth try FILE"},
                 {"try a b", "'b' is one argument too many"},
                 {"try a --seed-s 1", "there is no option '--seed-s'; did you mean 'seeds'"},
                 {"try a -x", "there is no option '-x'"},
@@ -192,7 +192,7 @@ static void the_program_says_what_it_is(void **state)
                 {"help nothing", 2, "", "there is no command 'nothing'"},
                 {"", 2, "", "usage: berth COMMAND"},
                 {"reply", 2, "", "there is no command 'reply'; did you mean 'replay'"},
-                {"replay", 2, "", "SCENARIO.yaml is missing\nusage: berth replay"},
+                {"replay", 2, "", "name what to work on: berth replay SCENARIO.yaml\nusage: berth replay"},
                 {"replay @/none.yaml", 2, "", "none.yaml: No such file"},
                 {"replay @/bad.yaml", 2, "", "bad.yaml:3: field 'workload.openb_pod': is not known "
                  "here; did you mean 'openb_pods'"},

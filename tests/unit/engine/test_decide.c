@@ -178,7 +178,7 @@ static bool is_waiting(uint64_t id)
         return slot != NONE && pool->workloads[slot].members_placed == 0;
 }
 
-/* ---- inputs that can not be meant ---- */
+/* ---- inputs that cannot be meant ---- */
 
 static void submissions_that_can_not_be_meant_fail(void **state)
 {
@@ -302,6 +302,34 @@ static void plans_out_of_bounds_and_time_that_goes_back_fail(void **state)
         plan->table.models_len = PRICE_MODELS_MAX + 1;
         must_fail(&(struct input){.kind = INPUT_PLAN_SET, .plan = plan}, -ERR_RANGE, "models");
         plan->table.models_len = 1;
+        plan->shapes_count = 2;
+        plan->shapes[0].weight = PRICE_WEIGHT_MAX;
+        plan->shapes[1].weight = 1;
+        must_fail(&(struct input){.kind = INPUT_PLAN_SET, .plan = plan}, -ERR_RANGE, "weights");
+        plan->shapes[1].weight = UINT64_MAX;            /* must not wrap */
+        must_fail(&(struct input){.kind = INPUT_PLAN_SET, .plan = plan}, -ERR_RANGE, "weights");
+        plan->shapes[1].weight = 0;
+        must(&(struct input){.kind = INPUT_PLAN_SET, .plan = plan});
+        int32_t *const prices[] = {
+                &plan->table.core[0],
+                &plan->table.models[0].part[PRICE_STEPS][PRICE_LEVELS - 1],
+                &plan->table.models[0].idle[PRICE_DEVICES_MAX][PRICE_LEVELS - 1],
+                &plan->table.models[0].scarcity,
+        };
+        plan->priced = true;
+        for (unsigned i = 0; i < sizeof prices / sizeof prices[0]; i++) {
+                *prices[i] = PRICE_UNITS_MAX + 1;
+                must_fail(&(struct input){.kind = INPUT_PLAN_SET, .plan = plan}, -ERR_RANGE,
+                          "prices");
+                *prices[i] = -PRICE_UNITS_MAX - 1;
+                must_fail(&(struct input){.kind = INPUT_PLAN_SET, .plan = plan}, -ERR_RANGE,
+                          "prices");
+                *prices[i] = PRICE_UNITS_MAX;
+                must(&(struct input){.kind = INPUT_PLAN_SET, .plan = plan});
+        }
+        plan->priced = false;
+        plan->shapes_count = 0;
+        must(&(struct input){.kind = INPUT_PLAN_SET});
         uint64_t before = state_hash(pool);
         must(&(struct input){.kind = INPUT_PLAN_SET, .plan = plan});
         assert_true(pool->plan_set);

@@ -177,6 +177,35 @@ static void check_options(const struct model *model, const struct device_state *
         assert_int_equal(part_room(model, state, fit) > 0, count > 0);
 }
 
+/* Trying one set of instances after the other would not end: 15! orders of `a` alone. */
+static void room_of_the_widest_model_is_found_at_once(void **state)
+{
+        (void)state;
+        struct model wide = {.name = "W",
+                             .cut = MODEL_SLICES,
+                             .compute_slices = 15,
+                             .memory_slices = 15,
+                             .media_total = 10,
+                             .profiles_count = 3,
+                             .profiles = {{.name = "a", .compute_slices = 1, .memory_slices = 1,
+                                           .max_count = 10, .media = 1, .starts = 0x7fff},
+                                          {.name = "b", .compute_slices = 1, .memory_slices = 2,
+                                           .max_count = 7, .starts = 0x3fff},
+                                          {.name = "c", .compute_slices = 2, .memory_slices = 1,
+                                           .max_count = 7, .starts = 0x7fff}}};
+        static const struct { uint32_t profiles; unsigned room; } rows[] = {
+                { 1, 10 }, { 2, 7 }, { 4, 7 }, { 3, 12 }, { 5, 12 }, { 6, 10 }, { 7, 13 },
+        };
+        struct model_table *table = model_table_new();
+        struct device_state empty = {0};
+        assert_int_equal(model_add(table, &wide, NULL), 0);
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct part_fit fit = {.profiles = rows[i].profiles};
+                assert_int_equal(part_room(model_get(table, 0), &empty, &fit), rows[i].room);
+        }
+        model_table_free(table);
+}
+
 static void room_is_what_trying_everything_finds(void **state)
 {
         (void)state;
@@ -328,6 +357,7 @@ int main(void)
                 cmocka_unit_test(shares_take_the_other_half_in_proportion),
                 cmocka_unit_test(profiles_go_by_name_and_memory_by_size),
                 cmocka_unit_test(room_is_what_trying_everything_finds),
+                cmocka_unit_test(room_of_the_widest_model_is_found_at_once),
                 cmocka_unit_test(a_broken_or_foreign_device_takes_little),
                 cmocka_unit_test(methods_do_not_mix_on_one_device),
                 cmocka_unit_test(units_are_half_compute_and_half_memory),

@@ -357,7 +357,7 @@ static void bad_documents_are_refused_with_place_and_way_out(void **state)
                 {POOL "workload: {load: 1, mix: [1g.5gb]}\n", "is a list; write a map"},
                 {POOL "workload: {load: 1, mix: {1g.6gb: 1}}\n",
                  "s.yaml:3: field 'workload.mix."
-                 "1g.6gb': is neither a profile of A100-40, nor 'whole', nor 'share:250'; did you mean "
+                 "1g.6gb': is neither a profile of A100-40, nor 'whole', nor 'share:250' (thousandths of a device); did you mean "
                  "'1g.5gb'"},
                 {POOL "workload: {load: 1, mix: {1g.5gb: -1}}\n", "'-1' is negative"},
                 {POOL "workload: {load: 1, mix: {1g.5gb: }}\n", "has no weight"},
@@ -436,8 +436,7 @@ static void bad_documents_are_refused_with_place_and_way_out(void **state)
                  "out of range; "
                  "write 0.001 to 1"},
                 {POOL "workload: {load: 1, tasks: {a: {compute: 1, memory: 41Gi}}}\n",
-                 "41984 MiB is "
-                 "more than A100-40 has (40960 MiB)"},
+                 "41984 MiB is more than A100-40 has; write at most 40960Mi"},
                 {POOL "workload: {load: 1, tasks: {a: {compute: 1, memory: 1Gi, ncpu: 1}}}\n",
                  "did you "
                  "mean 'cpu'"},
@@ -462,7 +461,7 @@ static void bad_documents_are_refused_with_place_and_way_out(void **state)
                  "field 'workload.tasks.a': does not say how method 'mixed'"},
                 {POOL "workload: {load: 1, tasks: {a: {compute: 1, memory: 1Gi}}}\n"
                       "methods: [share]\n",
-                 "says nothing about neighbours with method share; add "
+                 "lacks how much neighbours cost with method share; add "
                  "interference: share:"},
                 {"kind: Replay\npool: {nodes: 1, devices_per_node: 1, model: T4}\nworkload: {load: 1, "
                  "tasks: {a: {compute: 1, memory: 1Gi}}}\nmethods: [slice]\n",
@@ -496,7 +495,7 @@ static void bad_documents_are_refused_with_place_and_way_out(void **state)
                  "'workload.interference.whole': is not known here"},
                 {TASKS
                  "    slice: {per_neighbour_pct: 1, measured: false}\nmethods: [slice, mixed]\n",
-                 "field 'workload.interference': says nothing about neighbours with method share"},
+                 "field 'workload.interference': lacks how much neighbours cost with method share"},
                 {TASKS BOTH "methods: [whole]\ndemand: learned\n", "used for 'openb_pods' only"},
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
