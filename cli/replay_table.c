@@ -180,8 +180,8 @@ static int print_points(const struct printer *printer, struct err *err)
                         stat_cell(printer, grid, &run->points[p].unallocated_pct, "%.2f");
         }
         return finish(printer, grid,
-                      "unallocated, % of the pool's devices, when so much had been "
-                      "asked for",
+                      "unallocated, % of the pool's devices, when this much of it had been "
+                      "requested",
                       err);
 }
 
