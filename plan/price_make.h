@@ -44,7 +44,7 @@ struct price_options {
 
 #define PRICE_OPTIONS_DEFAULT                                                              \
         ((struct price_options){ .tau = 0.0125, .load = 1.05, .core_reward = 0.02,        \
-                                 .scarcity = 0.2, .block = 0.05, .rounds = 600 })
+                                 .scarcity = 0.2, .block = 0.10, .rounds = 600 })
 
 struct price_report {
         double bound;                   /* devices: value of the smoothed dual */
