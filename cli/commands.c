@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "cli/command.h"
+#include "cli/policy.h"
 #include "cli/replay.h"
 
 static const struct command_option no_options[] = {{0}};
@@ -41,6 +42,14 @@ const struct command commands[] = {
          .details = replay_details,
          .options = replay_options,
          .run = replay_command},
+        {.name = "policy",
+         .arguments = "check FILE | diff A B",
+         .arguments_min = 2,
+         .arguments_max = 3,
+         .summary = "check a policy, or say in words what another one changes",
+         .details = policy_details,
+         .options = policy_options,
+         .run = policy_command},
         {.name = "help",
          .arguments = "[COMMAND]",
          .arguments_max = 1,

@@ -1,0 +1,165 @@
+#include "cli/policy.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/doc.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "cli/policy_out.h"
+#include "proto/kind.h"
+#include "proto/model_doc.h"
+#include "proto/pool_doc.h"
+
+const struct command_option policy_options[] = {
+        {"pool", 0, "FILE", "check: hold promises and planes against this pool (kind: Pool)"},
+        {"models", 0, "FILE", "know these device models too (kind: DeviceModels)"},
+        {0},
+};
+
+const char policy_details[] =
+        "check reads a policy (kind: Policy) and prints what comes out of it: every tenant after\n"
+        "inheritance, every class with its terms in words, and warnings about what is legal but in\n"
+        "vain, such as a limit that can never bind. A Pool document in the same file is taken as\n"
+        "the pool. docs/policy.md describes all keys.\n"
+        "\n"
+        "diff says in words what changes for whom when policy A is replaced by policy B.\n"
+        "\n"
+        "examples:\n"
+        "  berth policy check examples/policy.yaml\n"
+        "  berth policy check examples/policy-full.yaml --pool examples/pool.yaml\n"
+        "  berth policy diff examples/policy.yaml examples/policy-full.yaml\n"
+        "\n"
+        "exit status: 0 fine, also with warnings; 2 a document or option is wrong; 1 anything "
+        "else\n";
+
+/* What one call works with. */
+struct job {
+        struct model_table *models;
+        struct vocab *vocab;
+        struct pool_doc *pool;
+        struct policy_doc *policies[2];
+};
+
+static int load_models(const struct command_call *call, struct job *job, struct err *err)
+{
+        const char *file = command_value(call, "models");
+        int rc;
+
+        job->models = model_table_new();
+        job->vocab = vocab_new();
+        if (!job->models || !job->vocab)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        if ((rc = model_doc_builtin(job->models, err)) < 0)
+                return rc;
+        return file ? model_doc_load(file, job->models, err) : 0;
+}
+
+static int load_pool(const char *path, struct job *job, struct err *err)
+{
+        const struct doc_node *root;
+        struct doc *doc;
+        int rc = doc_read_file(path, &doc, err);
+
+        if (rc < 0)
+                return rc;
+        if ((rc = kind_need(doc, "Pool", &root, err)) == 0)
+                rc = pool_doc_decode(root, job->models, job->vocab, &job->pool, err);
+        doc_free(doc);
+        return rc;
+}
+
+/* The policy of a file; its own pool too, where it has one and `takes_pool`. */
+static int load_policy(const char *path, bool takes_pool, struct job *job,
+                       struct policy_doc **ret_policy, struct err *err)
+{
+        const struct doc_node *root, *pool;
+        struct doc *doc;
+        int rc = doc_read_file(path, &doc, err);
+
+        if (rc < 0)
+                return rc;
+        if ((rc = kind_need(doc, "Policy", &root, err)) < 0 ||
+            (rc = kind_find(doc, "Pool", &pool, err)) < 0)
+                goto out;
+        if (pool && takes_pool && !job->pool &&
+            (rc = pool_doc_decode(pool, job->models, job->vocab, &job->pool, err)) < 0)
+                goto out;
+        rc = policy_doc_decode(root, job->models, job->pool, ret_policy, err);
+out:
+        doc_free(doc);
+        return rc;
+}
+
+static size_t output_width(void)
+{
+        struct winsize size = {0};
+
+        if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+            size.ws_col >= 40)
+                return size.ws_col;
+        return 100;
+}
+
+static int run_check(const struct command_call *call, struct job *job, struct err *err)
+{
+        const char *pool = command_value(call, "pool");
+        int rc;
+
+        if (call->arguments_count != 2)
+                return err_set(err, ERR_INPUT, "check takes one file: berth policy check FILE");
+        if (pool && (rc = load_pool(pool, job, err)) < 0)
+                return rc;
+        if ((rc = load_policy(call->arguments[1], true, job, &job->policies[0], err)) < 0)
+                return rc;
+        return policy_print(job->policies[0], job->models, job->pool, output_width(), stdout, err);
+}
+
+static int run_diff(const struct command_call *call, struct job *job, struct err *err)
+{
+        int rc;
+
+        if (call->arguments_count != 3)
+                return err_set(err, ERR_INPUT, "diff takes two files: berth policy diff A B");
+        if (command_value(call, "pool"))
+                return err_set(err, ERR_INPUT, "--pool goes with check only");
+        for (unsigned i = 0; i < 2; i++)
+                if ((rc = load_policy(call->arguments[i + 1], false, job, &job->policies[i], err)) <
+                    0)
+                        return rc;
+        policy_print_diff(job->policies[0]->tenancy, job->policies[1]->tenancy, job->models,
+                          stdout);
+        return 0;
+}
+
+static int run_job(const struct command_call *call, struct job *job, struct err *err)
+{
+        static const char *const names[] = {"check", "diff"};
+        const char *name = call->arguments[0];
+        char show[STR_SHOW_MAX], known[STR_NEAR_MAX];
+        bool is_check = str_equal(name, names[0]);
+        int rc;
+
+        if (!is_check && !str_equal(name, names[1]))
+                return err_set(err, ERR_INPUT, "there is no '%s'; %s", str_show(name, show),
+                               str_near(names, 2, name, known, sizeof known));
+        if ((rc = load_models(call, job, err)) < 0)
+                return rc;
+        return is_check ? run_check(call, job, err) : run_diff(call, job, err);
+}
+
+int policy_command(const struct command_call *call)
+{
+        struct job job = {0};
+        struct err err = {0};
+        int rc = run_job(call, &job, &err);
+
+        if (rc < 0)
+                fprintf(stderr, "berth policy: %s\n", err.text);
+        policy_doc_free(job.policies[0]);
+        policy_doc_free(job.policies[1]);
+        pool_doc_free(job.pool);
+        vocab_free(job.vocab);
+        model_table_free(job.models);
+        return rc == 0 ? EXIT_FINE : rc == -ERR_NOMEM ? EXIT_TROUBLE : EXIT_BAD_INPUT;
+}

@@ -1,0 +1,251 @@
+/* Reservations (room for a tenant in a window of time) and principals (who acts for whom). */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/doc.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "proto/policy_impl.h"
+#include "proto/when.h"
+
+#define DAY_MS        INT64_C(86400000)
+#define WINDOW_MS_MAX (366 * DAY_MS)
+#define UID_MAX       4294967294u /* the last one means "none" to the kernel */
+
+/* ---- reservations ---- */
+
+static int read_reserved(struct policy_reader *reader, const struct doc_node *map,
+                         struct reservation *reservation, struct err *err)
+{
+        unsigned dimension = 0;
+        int rc;
+
+        if ((rc = doc_check_map(map, err)) < 0)
+                return rc;
+        if (doc_length(map) == 0 || doc_length(map) > RESERVED_MODELS_MAX)
+                return doc_fail(map, err, "has %zu entries; write 1 to %d as 'model: devices'",
+                                doc_length(map), RESERVED_MODELS_MAX);
+        DOC_EACH(node, map) {
+                unsigned count = reservation->models_count;
+                if ((rc = policy_read_dimension(reader, node, false, &dimension, err)) < 0 ||
+                    (rc = policy_read_amount(node, dimension, &reservation->units[count], err)) < 0)
+                        return rc;
+                if (reservation->units[count] == 0)
+                        return doc_fail(node, err, "reserves nothing; write at least 0.001");
+                for (unsigned i = 0; i < count; i++)
+                        if (reservation->models[i] == dimension)
+                                return doc_fail(node, err, "stands twice under different names");
+                reservation->models[count] = (uint8_t)dimension;
+                reservation->models_count++;
+        }
+        return 0;
+}
+
+static int read_window(const struct doc_node *map, struct reservation *reservation, struct err *err)
+{
+        const struct doc_node *from, *until, *every = doc_get(map, "every");
+        const struct doc_node *last = doc_get(map, "last");
+        char text[POLICY_TEXT_MAX];
+        int rc;
+
+        if ((rc = doc_need(map, "from", &from, err)) < 0 ||
+            (rc = doc_need(map, "until", &until, err)) < 0 ||
+            (rc = when_read(from, &reservation->from_ms, err)) < 0 ||
+            (rc = when_read(until, &reservation->until_ms, err)) < 0 ||
+            (rc = doc_duration_ms(every, 3600000, WINDOW_MS_MAX, &reservation->every_ms, err)) <
+                    0 ||
+            (rc = when_read(last, &reservation->last_ms, err)) < 0)
+                return rc;
+        int64_t length = reservation->until_ms - reservation->from_ms;
+        if (length <= 0)
+                return doc_fail(until, err, "does not lie behind 'from'; write a later time");
+        if (length > WINDOW_MS_MAX)
+                return doc_fail(until, err,
+                                "is more than 366 days behind 'from'; for good, write "
+                                "a protect");
+        if (every && length > reservation->every_ms)
+                return doc_fail(
+                        every, err,
+                        "the window is %s long and would begin anew before it ends; write a "
+                        "longer time or a shorter window",
+                        policy_duration_text(length, text));
+        if (last && !every)
+                return doc_fail(last, err,
+                                "says when repeating ends; add every: 7d or leave it "
+                                "out");
+        if (last && reservation->last_ms <= reservation->from_ms)
+                return doc_fail(last, err, "lies before the first window; write a later time");
+        return 0;
+}
+
+static int read_reservation(struct policy_reader *reader, const struct doc_node *map,
+                            struct reservation *reservation, struct err *err)
+{
+        static const char *const keys[] = {
+                "name", "tenant", "devices", "from", "until", "every", "last", "unused",
+        };
+        const struct doc_node *name, *tenant, *devices;
+        const char *text = NULL, *path = NULL;
+        unsigned unused = UNUSED_LEND;
+        int rc;
+
+        if ((rc = doc_check_keys(map, keys, ARRAY_LEN(keys), err)) < 0 ||
+            (rc = doc_need(map, "name", &name, err)) < 0 ||
+            (rc = doc_text(name, 1, DOC_TEXT_MAX, &text, err)) < 0 ||
+            (rc = policy_copy_name(name, text, reservation->name, err)) < 0 ||
+            (rc = doc_need(map, "tenant", &tenant, err)) < 0 ||
+            (rc = doc_text(tenant, 1, DOC_TEXT_MAX, &path, err)) < 0 ||
+            (rc = policy_need_tenant(reader, tenant, path, &reservation->tenant, err)) < 0 ||
+            (rc = doc_need(map, "devices", &devices, err)) < 0 ||
+            (rc = read_reserved(reader, devices, reservation, err)) < 0 ||
+            (rc = read_window(map, reservation, err)) < 0 ||
+            (rc = doc_choice(doc_get(map, "unused"), unused_names, UNUSED_ENDS, &unused, err)) < 0)
+                return rc;
+        reservation->unused = (uint8_t)unused;
+        for (uint32_t i = 0; i < reader->tenancy->reservations_count; i++)
+                if (str_equal(reader->tenancy->reservations[i].name, reservation->name))
+                        return doc_fail(name, err,
+                                        "'%s' stands twice; give each reservation a "
+                                        "name of its own",
+                                        reservation->name);
+        return 0;
+}
+
+int policy_read_reservations(struct policy_reader *reader, const struct doc_node *root,
+                             struct err *err)
+{
+        const struct doc_node *list = doc_get(root, "reservations");
+        struct tenancy *tenancy = reader->tenancy;
+        int rc;
+
+        if (!list)
+                return 0;
+        if ((rc = doc_check_list(list, 0, RESERVATIONS_MAX, err)) < 0)
+                return rc;
+        tenancy->reservations = mem_new(doc_length(list), sizeof *tenancy->reservations);
+        if (!tenancy->reservations)
+                return err_set(err, ERR_NOMEM, "out of memory for reservations");
+        DOC_EACH(node, list) {
+                if ((rc = read_reservation(reader, node,
+                                           &tenancy->reservations[tenancy->reservations_count],
+                                           err)) < 0)
+                        return rc;
+                tenancy->reservations_count++;
+        }
+        return 0;
+}
+
+/* ---- principals ---- */
+
+static int read_grants(struct policy_reader *reader, const struct doc_node *map,
+                       struct principal *principal, struct err *err)
+{
+        int rc;
+
+        if ((rc = doc_check_map(map, err)) < 0)
+                return rc;
+        if (doc_length(map) > GRANTS_MAX)
+                return doc_fail(map, err, "has %zu tenants; write at most %d, or one above them",
+                                doc_length(map), GRANTS_MAX);
+        DOC_EACH(node, map) {
+                unsigned role = ROLE_VIEWER, count = principal->grants_count;
+                if ((rc = policy_need_tenant(reader, node, doc_key(node),
+                                             &principal->grants[count].tenant, err)) < 0)
+                        return rc;
+                if (doc_kind(node) == DOC_NULL)
+                        return doc_fail(node, err,
+                                        "has no role; write viewer, submitter or "
+                                        "manager");
+                if ((rc = doc_choice(node, tenant_role_names, TENANT_ROLES_END, &role, err)) < 0)
+                        return rc;
+                principal->grants[count].role = (uint8_t)role;
+                principal->grants_count++;
+        }
+        return 0;
+}
+
+static int read_user(const struct doc_node *map, struct principal *principal, struct err *err)
+{
+        const struct doc_node *uid = doc_get(map, "uid"), *run_as = doc_get(map, "run_as");
+        const char *user = NULL;
+        int rc;
+
+        if ((rc = doc_i64(uid, 0, UID_MAX, &principal->uid, err)) < 0 ||
+            (rc = doc_text(run_as, 1, DOC_TEXT_MAX, &user, err)) < 0)
+                return rc;
+        if (user && (rc = policy_copy_name(run_as, user, principal->run_as, err)) < 0)
+                return rc;
+        if (user && (str_equal(user, "root") || user[0] == '-'))
+                return doc_fail(run_as, err,
+                                "work of users does not run as '%s'; name another "
+                                "local user",
+                                user);
+        return 0;
+}
+
+static int read_principal(struct policy_reader *reader, const struct doc_node *map,
+                          struct principal *principal, struct err *err)
+{
+        static const char *const keys[] = {"name", "uid", "tenants", "run_as", "pool"};
+        const struct tenancy *tenancy = reader->tenancy;
+        const struct doc_node *name;
+        unsigned pool_role = POOL_ROLE_NONE;
+        int rc;
+
+        principal->uid = -1;
+        if ((rc = doc_check_keys(map, keys, ARRAY_LEN(keys), err)) < 0 ||
+            (rc = doc_need(map, "name", &name, err)) < 0 ||
+            (rc = doc_copy(name, principal->name, sizeof principal->name, err)) < 0 ||
+            (rc = read_user(map, principal, err)) < 0 ||
+            (rc = read_grants(reader, doc_get(map, "tenants"), principal, err)) < 0 ||
+            (rc = doc_choice(doc_get(map, "pool"), pool_role_names, POOL_ROLES_END, &pool_role,
+                             err)) < 0)
+                return rc;
+        for (const char *at = principal->name; *at; at++)
+                if ((unsigned char)*at <= 0x20 || *at == 0x7f)
+                        return doc_fail(name, err,
+                                        "holds a blank or control character; write a "
+                                        "login name or address");
+        principal->pool_role = (uint8_t)pool_role;
+        if (principal->grants_count == 0 && pool_role == POOL_ROLE_NONE)
+                policy_warn(reader, map,
+                            "principal '%s' may do nothing: it has neither tenants "
+                            "nor a pool role",
+                            principal->name);
+        for (uint32_t i = 0; i < tenancy->principals_count; i++) {
+                const struct principal *other = &tenancy->principals[i];
+                if (str_equal(other->name, principal->name))
+                        return doc_fail(name, err, "'%s' stands twice; put its tenants together",
+                                        principal->name);
+                if (principal->uid >= 0 && other->uid == principal->uid)
+                        return doc_fail(doc_get(map, "uid"), err,
+                                        "%" PRId64 " is the uid of '%s' too; one uid is one "
+                                        "principal",
+                                        principal->uid, other->name);
+        }
+        return 0;
+}
+
+int policy_read_principals(struct policy_reader *reader, const struct doc_node *root,
+                           struct err *err)
+{
+        const struct doc_node *list = doc_get(root, "principals");
+        struct tenancy *tenancy = reader->tenancy;
+        int rc;
+
+        if (!list)
+                return 0;
+        if ((rc = doc_check_list(list, 0, PRINCIPALS_MAX, err)) < 0)
+                return rc;
+        tenancy->principals = mem_new(doc_length(list), sizeof *tenancy->principals);
+        if (!tenancy->principals)
+                return err_set(err, ERR_NOMEM, "out of memory for principals");
+        DOC_EACH(node, list) {
+                if ((rc = read_principal(reader, node,
+                                         &tenancy->principals[tenancy->principals_count], err)) < 0)
+                        return rc;
+                tenancy->principals_count++;
+        }
+        return 0;
+}

@@ -1,0 +1,122 @@
+#include "proto/when.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/doc.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "engine/calendar.h"
+
+/* `count` digits; false: they are not all there. */
+static bool read_digits(const char **at, unsigned count, int32_t *ret_number)
+{
+        int32_t number = 0;
+
+        for (; count > 0; count--, (*at)++) {
+                if (**at < '0' || **at > '9')
+                        return false;
+                number = number * 10 + (**at - '0');
+        }
+        *ret_number = number;
+        return true;
+}
+
+static bool skip(const char **at, char byte)
+{
+        if (**at != byte)
+                return false;
+        (*at)++;
+        return true;
+}
+
+struct parts {
+        int32_t year, month, day, hour, minute, second;
+        int32_t zone_minutes; /* east of UTC */
+};
+
+static bool read_zone(const char **at, struct parts *parts)
+{
+        int32_t hours, minutes;
+        bool is_west = **at == '-';
+
+        if (skip(at, 'Z'))
+                return **at == '\0';
+        if ((!skip(at, '+') && !skip(at, '-')) || !read_digits(at, 2, &hours) || !skip(at, ':') ||
+            !read_digits(at, 2, &minutes) || hours > 14 || minutes > 59)
+                return false;
+        parts->zone_minutes = (hours * 60 + minutes) * (is_west ? -1 : 1);
+        return **at == '\0';
+}
+
+static bool read_parts(const char *text, struct parts *parts)
+{
+        if (!read_digits(&text, 4, &parts->year) || !skip(&text, '-') ||
+            !read_digits(&text, 2, &parts->month) || !skip(&text, '-') ||
+            !read_digits(&text, 2, &parts->day) || !skip(&text, 'T') ||
+            !read_digits(&text, 2, &parts->hour) || !skip(&text, ':') ||
+            !read_digits(&text, 2, &parts->minute))
+                return false;
+        if (skip(&text, ':') && !read_digits(&text, 2, &parts->second))
+                return false;
+        return read_zone(&text, parts);
+}
+
+int when_parse(const char *text, int64_t *ret_ms, struct err *err)
+{
+        struct parts parts = {0};
+        char show[STR_SHOW_MAX];
+
+        if (!read_parts(text, &parts))
+                return err_set(err, ERR_INPUT,
+                               "'%s' is no time with a zone; write for example 2027-01-04T08:00Z",
+                               str_show(text, show));
+        if (parts.year < 1970)
+                return err_set(err, ERR_RANGE, "'%s' lies before 1970", str_show(text, show));
+        if (parts.month < 1 || parts.month > 12 || parts.day < 1 ||
+            parts.day > calendar_month_days(parts.year, (uint8_t)parts.month) || parts.hour > 23 ||
+            parts.minute > 59 || parts.second > 59)
+                return err_set(err, ERR_INPUT,
+                               "'%s' does not exist in the calendar or on the clock",
+                               str_show(text, show));
+        struct calendar_date date = {parts.year, (uint8_t)parts.month, (uint8_t)parts.day};
+        int64_t minutes = parts.hour * 60 + parts.minute - parts.zone_minutes;
+        int64_t ms = calendar_day(date) * CALENDAR_DAY_MS +
+                     (minutes * 60 + parts.second) * INT64_C(1000);
+        if (ms < 0 || ms > CALENDAR_MS_MAX)
+                return err_set(err, ERR_RANGE, "'%s' lies outside 1970 to 9999 in UTC",
+                               str_show(text, show));
+        *ret_ms = ms;
+        return 0;
+}
+
+const char *when_text(int64_t ms, char buf[WHEN_TEXT_MAX])
+{
+        assert(ms >= 0 && ms <= CALENDAR_MS_MAX);
+        struct calendar_date date = calendar_date(ms / CALENDAR_DAY_MS);
+        int64_t second = ms % CALENDAR_DAY_MS / 1000;
+        int length =
+                snprintf(buf, WHEN_TEXT_MAX, "%04d-%02u-%02uT%02" PRId64 ":%02" PRId64,
+                         (int)date.year, date.month, date.day, second / 3600, second / 60 % 60);
+
+        if (second % 60)
+                snprintf(buf + length, WHEN_TEXT_MAX - (size_t)length, ":%02" PRId64 "Z",
+                         second % 60);
+        else
+                snprintf(buf + length, WHEN_TEXT_MAX - (size_t)length, "Z");
+        return buf;
+}
+
+int when_read(const struct doc_node *node, int64_t *ret_ms, struct err *err)
+{
+        const char *text = NULL;
+        int rc = doc_text(node, 1, WHEN_TEXT_MAX - 1, &text, err);
+
+        if (rc < 0 || !text)
+                return rc;
+        if ((rc = when_parse(text, ret_ms, err)) < 0)
+                doc_blame(node, err);
+        return rc;
+}

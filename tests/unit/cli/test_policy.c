@@ -1,0 +1,349 @@
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/doc.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/policy_out.h"
+#include "proto/model_doc.h"
+#include "proto/pool_doc.h"
+
+static struct model_table *models;
+
+static struct policy_doc *decode(const char *text)
+{
+        struct policy_doc *policy = NULL;
+        struct err err = {0};
+        struct doc *doc;
+
+        if (doc_read_yaml("p.yaml", text, strlen(text), &doc, &err) < 0 ||
+            policy_doc_decode(doc_root(doc, 0), models, NULL, &policy, &err) < 0)
+                fail_msg("%s", err.text);
+        doc_free(doc);
+        return policy;
+}
+
+static char *printed(const struct policy_doc *policy, size_t width)
+{
+        char *text = NULL;
+        size_t size = 0;
+        struct err err = {0};
+        FILE *file = open_memstream(&text, &size);
+
+        assert_non_null(file);
+        if (policy_print(policy, models, NULL, width, file, &err) < 0)
+                fail_msg("%s", err.text);
+        fclose(file);
+        return text;
+}
+
+static void the_table_shows_what_comes_out(void **state)
+{
+        (void)state;
+        struct policy_doc *policy = decode(
+                "kind: Policy\npreset: equal\nclasses: {training: {notice: 7m}, urgent: {rank: 0, "
+                "stop: never}}\n"
+                "tenants:\n  research: {protect: {T4: 2.5}, limit: {T4: 16, jobs: 200}, weight: 2, "
+                "lend: none, trust: internal, tenants: {nlp: {limit: {T4: 8}}}}\n"
+                "  web: {budget: {device_hours: 5, per: day, on_empty: demote}, lend: {T4: 0}}\n");
+        char *text = printed(policy, 200);
+
+        check_has(text, "tenant               T4       jobs  weight  lend");
+        check_has(text, "research       2.5 / 16        200       2  none");
+        check_has(text, "  nlp             - / 8        200       1  none");
+        check_has(text, "web       - / unlimited  unlimited       1  all, 0 devices of T4  5 "
+                        "device-hours a day, then demote");
+        check_has(text, "internal");
+        check_has(text,
+                  "  training (rank 2)\n    whole, slice; stopped only for somebody's protect, "
+                  "with 7m notice, not in its first 20m, at most 3 times a day;");
+        check_has(text, "  urgent (rank 0)\n    whole, slice; never stopped for capacity;");
+        check_has(text, "warning: p.yaml:6: field 'tenants.web.lend': has no effect");
+        check_has(text, "\nok: 3 tenants, 2 classes, 1 warning\n");
+        free(text);
+        policy_doc_free(policy);
+}
+
+static void no_line_of_words_is_wider_than_asked(void **state)
+{
+        (void)state;
+        struct policy_doc *policy = decode("kind: Policy\npreset: equal\ntenants: {a: {}}\n");
+        char *text = printed(policy, 60), *classes = strstr(text, "\nclasses\n");
+
+        assert_non_null(classes);
+        for (char *line = strtok(classes, "\n"); line; line = strtok(NULL, "\n"))
+                assert_true(strlen(line) <= 60);
+        free(text);
+        policy_doc_free(policy);
+}
+
+static void many_tenants_are_all_printed(void **state)
+{
+        (void)state;
+        char *text = mem_new(100000, 1), *out, *at;
+        size_t length = (size_t)sprintf(text, "kind: Policy\npreset: equal\ntenants:\n");
+        unsigned count = 0;
+
+        for (unsigned i = 0; i < 1000; i++)
+                length += (size_t)sprintf(text + length, "  tenant-%u: {weight: 3}\n", i);
+        struct policy_doc *policy = decode(text);
+        at = out = printed(policy, 80);
+        while ((at = strstr(at, "\ntenant-")) != NULL) {
+                at++;
+                count++;
+        }
+        assert_int_equal(count, 1000);
+        check_has(out, "ok: 1000 tenants");
+        free(out);
+        mem_free(text);
+        policy_doc_free(policy);
+}
+
+static void each_change_is_a_sentence(void **state)
+{
+        (void)state;
+        static const struct {
+                const char *before, *after, *sentence;
+        } rows[] = {
+                {"tenants: {a: {protect: {T4: 8}}}", "tenants: {a: {protect: {T4: 4}}}",
+                 "a: protect of T4 falls from 8 to 4 devices; running work keeps its places"},
+                {"tenants: {a: {protect: {T4: 4}}}", "tenants: {a: {protect: {T4: 8}}}",
+                 "a: protect of T4 rises from 4 to 8 devices"},
+                {"tenants: {a: {}}", "tenants: {a: {protect: {T4: 1}}}",
+                 "a: is promised 1 device of T4, and had no promise of its own"},
+                {"tenants: {a: {protect: {T4: 2}}}", "tenants: {a: {}}",
+                 "a: its protect of T4 (2 devices) ends; running work keeps its places"},
+                {"tenants: {a: {limit: {T4: 8}}}", "tenants: {a: {limit: {T4: 4}}}",
+                 "a: limit on T4 falls from 8 to 4 devices; running work above it goes on as spare"},
+                {"tenants: {a: {limit: {jobs: 8}}}", "tenants: {a: {limit: {jobs: 9}}}",
+                 "a: limit on jobs rises from 8 to 9"},
+                {"tenants: {a: {}}", "tenants: {a: {limit: {any: 4}}}",
+                 "a: gets a limit of 4 devices on any model"},
+                {"tenants: {a: {limit: {any: 4}}}", "tenants: {a: {}}",
+                 "a: the limit of 4 on any model goes"},
+                {"tenants: {a: {}}", "tenants: {a: {limit: {T4: none}}}",
+                 "a: may no longer use T4; running work goes on to its end"},
+                {"tenants: {a: {}}", "tenants: {a: {limit: none}}",
+                 "a: may no longer use any model; running work goes on to its end"},
+                {"tenants: {a: {tenants: {b: {}}}}",
+                 "tenants: {a: {tenants: {b: {protect: {any: none}}}}}",
+                 "a/b: no longer draws on the promise of any model above it"},
+                {"tenants: {a: {limit: {slices: {1g.5gb: 4, 1g.10gb: 3}}}}",
+                 "tenants: {a: {limit: {slices: {1g.10gb: 3, 1g.5gb: 2}}}}",
+                 "a: limit on slices of 1g.5gb falls from 4 to 2"},
+                {"tenants: {a: {}}", "tenants: {a: {weight: 2}}",
+                 "a: weight for any model rises from 1 to 2"},
+                {"tenants: {a: {protect: {T4: 1}}}", "tenants: {a: {protect: {T4: 1}, lend: none}}",
+                 "a: lends none of its unused protect of any model, all before"},
+                {"tenants: {a: {}}", "tenants: {a: {budget: {device_hours: 5}}}",
+                 "a: gets a budget for any model: 5 device-hours a month, then warn"},
+                {"tenants: {a: {budget: {device_hours: 5}}}",
+                 "tenants: {a: {budget: {device_hours: 6.5}}}",
+                 "a: budget for any model becomes 6.500 device-hours a month"},
+                {"tenants: {a: {}}", "tenants: {a: {classes: [batch]}}",
+                 "a: may use classes batch; it was all"},
+                {"tenants: {a: {}}", "tenants: {a: {trust: x}}",
+                 "a: its trust domain becomes x; it was its own"},
+                {"tenants: {a: {}}", "tenants: {a: {tenants: {b: {}}}}",
+                 "a/b: is new; it has no promise of its own"},
+                {"tenants: {a: {}, b: {}}", "tenants: {a: {}}",
+                 "b: is gone; its running work goes on"},
+                {"tenants: {a: {}}\nclasses: {batch: {}}",
+                 "tenants: {a: {}}\nclasses: {batch: {rank: 9}}",
+                 "class batch: its rank rises from 3 to 9, it goes later"},
+                {"tenants: {a: {}}\nclasses: {batch: {}}",
+                 "tenants: {a: {}}\nclasses: {batch: {stop: never}}",
+                 "class batch: now never stopped for capacity; "},
+                {"tenants: {a: {}}\nclasses: {batch: {}}",
+                 "tenants: {a: {}}\nclasses: {training: {}, batch: {}}", "class training: is new"},
+                {"tenants: {a: {}}", "tenants: {a: {}}\nrules: {over_jobs: refuse}",
+                 "everybody: work above a limit on jobs is refused; it waited before"},
+                {"tenants: {a: {}}",
+                 "tenants: {a: {}}\nprincipals: [{name: x, tenants: {a: viewer}}]",
+                 "principal x: is new: viewer of a"},
+                {"tenants: {a: {}}",
+                 "tenants: {a: {}}\nreservations: [{name: x, tenant: a, devices: "
+                 "{T4: 1}, from: 2027-01-01T00:00Z, until: 2027-01-02T00:00Z, every: 7d}]",
+                 "reservation x: is new: 1 device of T4 for a from 2027-01-01T00:00Z to "
+                 "2027-01-02T00:00Z, every 7d, unused: lend"},
+                {"tenants: {a: {}}\ndata: {x: {apart: node}}", "tenants: {a: {}}\ndata: {x: {}}",
+                 "data x: becomes: methods all, planes all, apart: none, trust all (before: "},
+                {"trust: {x: {}, y: {}}\ntenants: {a: {}}",
+                 "trust: {y: {}, x: {with: [y]}}\ntenants: {a: {}}",
+                 "trust: work of y and x may now share a device"},
+                {"trust: {y: {}}\ntenants: {a: {}}", "trust: {y: {}}\ntenants: {a: {}}",
+                 "nothing changes for anybody"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                char text[1024];
+                snprintf(text, sizeof text, "kind: Policy\npreset: equal\n%s\n", rows[i].before);
+                struct policy_doc *before = decode(text);
+                snprintf(text, sizeof text, "kind: Policy\npreset: equal\n%s\n", rows[i].after);
+                struct policy_doc *after = decode(text);
+                char *out = NULL;
+                size_t size = 0;
+                FILE *file = open_memstream(&out, &size);
+                assert_non_null(file);
+                unsigned lines = policy_print_diff(before->tenancy, after->tenancy, models, file);
+                fclose(file);
+                check_has(out, rows[i].sentence);
+                if (lines > 1)
+                        fail_msg("row %zu says more than one thing: %s", i, out);
+                free(out);
+                policy_doc_free(before);
+                policy_doc_free(after);
+        }
+}
+
+static void another_preset_is_said_in_few_lines(void **state)
+{
+        (void)state;
+        struct policy_doc *equal = decode("kind: Policy\npreset: equal\ntenants: {a: {}}\n");
+        struct policy_doc *strict = decode("kind: Policy\npreset: strict\n"
+                                           "tenants: {a: {protect: {T4: 1}}}\n");
+        char *text = NULL;
+        size_t size = 0;
+        FILE *file = open_memstream(&text, &size);
+
+        assert_non_null(file);
+        assert_true(policy_print_diff(equal->tenancy, strict->tenancy, models, file) < 10);
+        assert_true(policy_print_diff(strict->tenancy, equal->tenancy, models, file) < 10);
+        fclose(file);
+        check_has(text, "a: gets a limit of 1 device on T4");
+        check_has(text, "a: may no longer hold models that it is not promised");
+        check_has(text, "a: may now hold models that it is not promised");
+        check_has(text, "class batch: now whole, slice; ");
+        free(text);
+        policy_doc_free(equal);
+        policy_doc_free(strict);
+}
+
+/* ---- the command ---- */
+
+static char folder[] = "/tmp/berth-policy-XXXXXX";
+
+static char *slurp(const char *name)
+{
+        char path[128], *text;
+        size_t size;
+        struct err err = {0};
+
+        snprintf(path, sizeof path, "%s/%s", folder, name);
+        if (file_read(path, 1 << 20, &text, &size, &err) < 0)
+                fail_msg("%s", err.text);
+        return text;
+}
+
+static int run(char **words, int count)
+{
+        char out[128], errors[128];
+        int status;
+
+        snprintf(out, sizeof out, "%s/out", folder);
+        snprintf(errors, sizeof errors, "%s/err", folder);
+        fflush(NULL);
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+                if (!freopen(out, "w", stdout) || !freopen(errors, "w", stderr))
+                        _exit(99);
+                int code = command_main(count, words);
+                fflush(NULL);
+                _exit(code);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+static void the_command_checks_and_compares(void **state)
+{
+        (void)state;
+        const char *source = getenv("BERTH_SOURCE") ? getenv("BERTH_SOURCE") : ".";
+        static const struct {
+                const char *line;
+                int code;
+                const char *out, *err;
+        } rows[] = {
+                {"policy check @policy.yaml", 0, "ok: 2 tenants, 3 classes, 0 warnings\n", ""},
+                {"policy check @policy-full.yaml --pool @pool.yaml", 0,
+                 "pool: 5 nodes, 36 healthy devices (4 A100-40, 32 H100-80)", ""},
+                {"policy diff @policy.yaml @policy-full.yaml", 0, "research: weight for any model",
+                 ""},
+                {"policy diff @policy.yaml @policy.yaml", 0, "nothing changes for anybody\n", ""},
+                {"policy check @pool.yaml", 2, "",
+                 "is of kind Pool; write a document of kind Policy"},
+                {"policy check @policy.yaml --pool @policy.yaml", 2, "", "is of kind Policy"},
+                {"policy check @none.yaml", 2, "", "none.yaml: No such file"},
+                {"policy check @policy.yaml @policy.yaml", 2, "", "check takes one file"},
+                {"policy diff @policy.yaml", 2, "", "diff takes two files"},
+                {"policy diff @policy.yaml @policy.yaml --pool @pool.yaml", 2, "", "check only"},
+                {"policy chek @policy.yaml", 2, "", "there is no 'chek'; did you mean 'check'"},
+                {"policy check @policy.yaml --models @pool.yaml", 2, "", "pool.yaml:"},
+                {"help policy", 0, "usage: berth policy check FILE | diff A B", ""},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                char copy[256], paths[8][1024];
+                char *words[9] = {(char[]){"berth"}};
+                int count = 1;
+                snprintf(copy, sizeof copy, "%s", rows[i].line);
+                for (char *word = strtok(copy, " "); word && count < 8; word = strtok(NULL, " ")) {
+                        if (word[0] == '@')
+                                snprintf(paths[count], sizeof paths[count], "%s/examples/%s",
+                                         source, word + 1);
+                        else
+                                snprintf(paths[count], sizeof paths[count], "%s", word);
+                        words[count] = paths[count];
+                        count++;
+                }
+                words[count] = NULL;
+                int code = run(words, count);
+                char *out = slurp("out"), *errors = slurp("err");
+                if (code != rows[i].code)
+                        fail_msg("'%s' ended with %d: %s", rows[i].line, code, errors);
+                check_has(out, rows[i].out);
+                check_has(errors, rows[i].err);
+                mem_free(out);
+                mem_free(errors);
+        }
+}
+
+static int set_up(void **state)
+{
+        (void)state;
+        struct err err = {0};
+
+        models = model_table_new();
+        return models && model_doc_builtin(models, &err) == 0 && mkdtemp(folder) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+        (void)state;
+        static const char *const names[] = {"out", "err"};
+        char path[128];
+
+        for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+                snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+                unlink(path);
+        }
+        model_table_free(models);
+        return rmdir(folder);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(the_table_shows_what_comes_out),
+                cmocka_unit_test(no_line_of_words_is_wider_than_asked),
+                cmocka_unit_test(many_tenants_are_all_printed),
+                cmocka_unit_test(each_change_is_a_sentence),
+                cmocka_unit_test(another_preset_is_said_in_few_lines),
+                cmocka_unit_test(the_command_checks_and_compares),
+        };
+        return cmocka_run_group_tests(tests, set_up, tear_down);
+}
