@@ -28,16 +28,20 @@ struct change {
 static void say_protect(struct policy_diff *diff, const struct change *change)
 {
         char old[POLICY_TEXT_MAX], new[POLICY_TEXT_MAX];
+        bool is_root = !strchr(change->path, '/');
 
         policy_amount_text(change->dimension, change->old, old);
         policy_amount_unit_text(change->dimension, change->new, new);
         if (amount_number(change->new) == 0 && amount_number(change->old) > 0)
-                policy_say(
-                        diff,
-                        "%s: its protect of %s (%s) ends; running work keeps its places as "
-                        "standard work, and may be reclaimed for others' protect, with notice",
-                        change->path, change->what,
-                        policy_amount_unit_text(change->dimension, change->old, old));
+                policy_say(diff,
+                           "%s: its protect of %s (%s) ends; %s keeps its places as "
+                           "standard work, and may be reclaimed for others' protect, with notice",
+                           change->path, change->what,
+                           policy_amount_unit_text(change->dimension, change->old, old),
+                           is_root || change->new != AMOUNT_ABSENT
+                                   ? "running work"
+                                   : "it draws on what the tenants above it are promised; running "
+                                     "work beyond that");
         else if (amount_number(change->new) < amount_number(change->old))
                 policy_say(
                         diff,
@@ -46,19 +50,18 @@ static void say_protect(struct policy_diff *diff, const struct change *change)
                         "above the new protect may be reclaimed for others' protect, with notice",
                         change->path, change->what, old, new);
         else if (amount_number(change->old) == 0 && amount_number(change->new) > 0)
-                policy_say(
-                        diff,
-                        "%s: is promised %s of %s, and had no promise of its own; work "
-                        "that borrowed "
-                        "them is stopped only when they are asked for, with notice",
-                        change->path, new, change->what);
+                policy_say(diff,
+                           "%s: is promised %s of %s, and had no promise of its own; work "
+                           "that borrowed "
+                           "them is stopped only when they are asked for, with notice",
+                           change->path, new, change->what);
         else if (amount_number(change->new) > amount_number(change->old))
                 policy_say(
                         diff,
                         "%s: protect of %s rises from %s to %s; work that borrowed them is stopped "
                         "only when they are asked for, with notice",
                         change->path, change->what, old, new);
-        else if ((change->new == AMOUNT_NONE) != (change->old == AMOUNT_NONE))
+        else if (!is_root && (change->new == AMOUNT_NONE) != (change->old == AMOUNT_NONE))
                 policy_say(diff, "%s: %s draws on the promise of %s above it", change->path,
                            change->new == AMOUNT_NONE ? "no longer" : "now", change->what);
 }
@@ -239,7 +242,7 @@ static const char *trust_text(const struct tenancy *tenancy, const struct tenant
 static void diff_rights(struct policy_diff *diff, const struct tenant *old,
                         const struct tenant *new)
 {
-        char a[512], b[512];
+        char a[POLICY_NAMES_MAX], b[POLICY_NAMES_MAX];
 
         policy_classes_text(diff->before, old->classes, a, sizeof a);
         policy_classes_text(diff->after, new->classes, b, sizeof b);
@@ -281,12 +284,11 @@ static void diff_tenants(struct policy_diff *diff)
         for (uint32_t i = 0; i < diff->before->tenants_count; i++) {
                 const struct tenant *old = &diff->before->tenants[i];
                 if (tenancy_find(diff->after, old->path) < 0)
-                        policy_say(
-                                diff,
-                                "%s: is gone; its running work goes on as spare to its "
-                                "end, what waits "
-                                "is refused, nothing new is taken",
-                                old->path);
+                        policy_say(diff,
+                                   "%s: is gone; its running work goes on as spare to its "
+                                   "end, what waits "
+                                   "is refused, nothing new is taken",
+                                   old->path);
         }
 }
 

@@ -37,9 +37,30 @@ static const char *other_terms(const char *terms, const char *others, char *buf,
         return buf[0] ? buf : "nothing of that";
 }
 
+/* What is typical of a class, for defaults, the choice of method and the review. */
+static void typical_text(const struct service_class *class, char *buf, size_t size)
+{
+        char memory[POLICY_TEXT_MAX] = "unknown", compute[POLICY_TEXT_MAX] = "unknown";
+        char duration[POLICY_TEXT_MAX] = "unknown", latency[POLICY_TEXT_MAX] = "unknown";
+
+        if (class->typical_memory_mib)
+                policy_amount_text(DIM_MEMORY, class->typical_memory_mib, memory);
+        if (class->typical_compute_milli)
+                snprintf(compute, sizeof compute, "%g",
+                         (double)class->typical_compute_milli / 1000);
+        if (class->typical_duration_ms)
+                policy_duration_text(class->typical_duration_ms, duration);
+        if (class->typical_latency_ms)
+                policy_duration_text(class->typical_latency_ms, latency);
+        snprintf(buf, size, "memory %s, compute %s, communication %s, duration %s, latency %s",
+                 memory, compute, communication_names[class->typical_communication], duration,
+                 latency);
+}
+
 void policy_diff_classes(struct policy_diff *diff)
 {
-        char a[2048], b[2048], was[2048], is[2048];
+        char a[POLICY_TERMS_MAX], b[POLICY_TERMS_MAX];
+        char was[POLICY_TERMS_MAX], is[POLICY_TERMS_MAX];
 
         for (uint32_t i = 0; i < diff->after->classes_count; i++) {
                 const struct service_class *new = &diff->after->classes[i];
@@ -62,6 +83,11 @@ void policy_diff_classes(struct policy_diff *diff)
                         policy_say(diff, "class %s: now %s (before: %s)", new->name,
                                    other_terms(b, a, is, sizeof is),
                                    other_terms(a, b, was, sizeof was));
+                typical_text(old, a, sizeof a);
+                typical_text(new, b, sizeof b);
+                if (!str_equal(a, b))
+                        policy_say(diff, "class %s: what is typical of it becomes %s; it was %s",
+                                   new->name, b, a);
         }
         for (uint32_t i = 0; i < diff->before->classes_count; i++) {
                 const char *name = diff->before->classes[i].name;
@@ -83,13 +109,15 @@ static void reservation_text(const struct policy_diff *diff, const struct tenanc
         char until[WHEN_TEXT_MAX];
         size_t length = 0;
 
-        for (unsigned i = 0; i < reservation->models_count && length < size; i++) {
-                unsigned d = reservation->models[i];
-                length +=
-                        (size_t)snprintf(buf + length, size - length, "%s%s of %s", i ? ", " : "",
-                                         policy_amount_unit_text(d, reservation->units[i], amount),
-                                         policy_dimension_text(tenancy, diff->models, d, what));
-        }
+        /* In the order of models, whatever that of the document is. */
+        for (unsigned d = 0; d < DEVICE_DIMENSIONS; d++)
+                for (unsigned i = 0; i < reservation->models_count && length < size; i++)
+                        if (reservation->models[i] == d)
+                                length += (size_t)snprintf(
+                                        buf + length, size - length, "%s%s of %s",
+                                        length ? ", " : "",
+                                        policy_amount_unit_text(d, reservation->units[i], amount),
+                                        policy_dimension_text(tenancy, diff->models, d, what));
         if (length < size)
                 length += (size_t)snprintf(buf + length, size - length, " for %s from %s to %s",
                                            tenancy->tenants[reservation->tenant].path,
@@ -151,10 +179,22 @@ static void principal_text(const struct tenancy *tenancy, const struct principal
 {
         size_t length = 0;
 
-        for (unsigned i = 0; i < principal->grants_count && length < size; i++)
-                length += (size_t)snprintf(buf + length, size - length, "%s%s of %s", i ? ", " : "",
-                                           tenant_role_names[principal->grants[i].role],
-                                           tenancy->tenants[principal->grants[i].tenant].path);
+        /* By the alphabet, whatever the order of the document is. */
+        for (const char *last = "", *next; length < size; last = next) {
+                unsigned role = 0;
+                next = NULL;
+                for (unsigned i = 0; i < principal->grants_count; i++) {
+                        const char *path = tenancy->tenants[principal->grants[i].tenant].path;
+                        if (strcmp(path, last) <= 0 || (next && strcmp(path, next) >= 0))
+                                continue;
+                        next = path;
+                        role = principal->grants[i].role;
+                }
+                if (!next)
+                        break;
+                length += (size_t)snprintf(buf + length, size - length, "%s%s of %s",
+                                           length ? ", " : "", tenant_role_names[role], next);
+        }
         if (principal->pool_role != POOL_ROLE_NONE && length < size)
                 length +=
                         (size_t)snprintf(buf + length, size - length, "%s%s of the pool",
@@ -224,21 +264,29 @@ void policy_diff_rules(struct policy_diff *diff)
 static void label_text(const struct tenancy *tenancy, const struct data_label *label, char *buf,
                        size_t size)
 {
-        char methods[POLICY_TEXT_MAX], planes[512];
-        int length = snprintf(buf, size, "methods %s, planes %s, apart: %s, trust",
+        char methods[POLICY_TEXT_MAX], planes[POLICY_NAMES_MAX], trusts[POLICY_NAMES_MAX];
+        int length = snprintf(buf, size, "methods %s, planes %s, apart: %s, trust %s",
                               policy_methods_text(label->methods, methods),
                               policy_planes_text(tenancy, label->planes, planes, sizeof planes),
-                              label_apart_names[label->apart]);
+                              label_apart_names[label->apart],
+                              policy_trusts_text(tenancy, label->trusts, trusts, sizeof trusts));
 
-        if (label->trusts == UINT64_MAX && (size_t)length < size)
-                length += snprintf(buf + length, size - (size_t)length, " all");
-        for (uint32_t i = 0; i < tenancy->trusts_count && (size_t)length < size; i++)
-                if (label->trusts != UINT64_MAX && label->trusts >> i & 1)
-                        length += snprintf(buf + length, size - (size_t)length, " %s",
-                                           tenancy->trusts[i].name);
-        for (unsigned i = 0; i < label->nodes_count && (size_t)length < size; i++)
-                length += snprintf(buf + length, size - (size_t)length, ", nodes %s %s",
-                                   label->nodes[i].key, label->nodes[i].condition);
+        /* By the alphabet, whatever the order of the document is. */
+        for (const char *last = "", *next; (size_t)length < size; last = next) {
+                const char *condition = "";
+                next = NULL;
+                for (unsigned i = 0; i < label->nodes_count; i++) {
+                        const char *key = label->nodes[i].key;
+                        if (strcmp(key, last) <= 0 || (next && strcmp(key, next) >= 0))
+                                continue;
+                        next = key;
+                        condition = label->nodes[i].condition;
+                }
+                if (!next)
+                        break;
+                length += snprintf(buf + length, size - (size_t)length, ", nodes %s %s", next,
+                                   condition);
+        }
 }
 
 static const struct data_label *find_label(const struct tenancy *tenancy, const char *name)
@@ -251,7 +299,7 @@ static const struct data_label *find_label(const struct tenancy *tenancy, const 
 
 void policy_diff_labels(struct policy_diff *diff)
 {
-        char a[4096], b[4096];
+        char a[POLICY_TERMS_MAX], b[POLICY_TERMS_MAX];
 
         for (uint32_t i = 0; i < diff->after->labels_count; i++) {
                 const struct data_label *new = &diff->after->labels[i];

@@ -5,6 +5,10 @@
 
 #include "proto/policy_doc.h"
 
+/* Room for any set of 64 names, and for all terms of a class. */
+#define POLICY_NAMES_MAX 2304
+#define POLICY_TERMS_MAX 8192
+
 struct model_table;
 struct pool_doc;
 
@@ -24,11 +28,14 @@ const char *policy_class_text(const struct tenancy *tenancy, const struct servic
 
 /* "whole, slice"; "all" for all of them, "no method" for none. Returns `buf`. */
 const char *policy_methods_text(uint8_t methods, char buf[POLICY_TEXT_MAX]);
-/* The names of a set of planes or classes joined by commas, cut at `size`. */
+/* The names of a set of planes, classes or trust domains by the alphabet, joined by commas, cut at
+ * `size` (POLICY_NAMES_MAX is enough). */
 const char *policy_planes_text(const struct tenancy *tenancy, uint64_t planes, char *buf,
                                size_t size);
 const char *policy_classes_text(const struct tenancy *tenancy, uint64_t classes, char *buf,
                                 size_t size);
+const char *policy_trusts_text(const struct tenancy *tenancy, uint64_t trusts, char *buf,
+                               size_t size);
 /* "5000 device-hours a month, then demote" */
 const char *policy_budget_text(const struct budget *budget, char buf[POLICY_TEXT_MAX]);
 /* "all", "none", "4 devices" */

@@ -149,8 +149,7 @@ static int print_tenants(const struct printer *printer, struct err *err)
         int rc = 0;
 
         fprintf(printer->file,
-                "tenants: protect / limit, whole devices where nothing else is said; '-' is no "
-                "promise of its own\n");
+                "tenants: protect / limit, devices if nothing else is said; '-': no own promise\n");
         for (uint32_t i = 0; i < tenancy->tenants_count && rc == 0; i += ROWS_OF_BLOCK) {
                 uint32_t left = tenancy->tenants_count - i;
                 fputs(i ? "\n" : "", printer->file);
@@ -182,7 +181,7 @@ static void put_wrapped(const char *text, size_t width, FILE *file)
 static void print_classes(const struct printer *printer)
 {
         const struct tenancy *tenancy = printer->tenancy;
-        char text[2048];
+        char text[POLICY_TERMS_MAX];
 
         fputs("\nclasses\n", printer->file);
         for (uint32_t i = 0; i < tenancy->classes_count; i++) {

@@ -28,6 +28,7 @@ static void add(struct text *text, const char *format, ...)
                 text->length = text->size - 1;
 }
 
+/* In the order of the alphabet: that of the bits is the order of one document. */
 static const char *names_text(const char *names, size_t stride, size_t count, uint64_t set,
                               const char *nothing, char *buf, size_t size)
 {
@@ -38,9 +39,18 @@ static const char *names_text(const char *names, size_t stride, size_t count, ui
                 add(&text, "all");
                 return buf;
         }
-        for (size_t i = 0; i < count; i++)
-                if (set >> i & 1)
-                        add(&text, "%s%s", text.length ? ", " : "", names + i * stride);
+        for (const char *last = "", *next;; last = next) {
+                next = NULL;
+                for (size_t i = 0; i < count; i++) {
+                        const char *name = names + i * stride;
+                        if (set >> i & 1 && strcmp(name, last) > 0 &&
+                            (!next || strcmp(name, next) < 0))
+                                next = name;
+                }
+                if (!next)
+                        break;
+                add(&text, "%s%s", text.length ? ", " : "", next);
+        }
         if (text.length == 0)
                 add(&text, "%s", nothing);
         return buf;
@@ -58,6 +68,13 @@ const char *policy_classes_text(const struct tenancy *tenancy, uint64_t classes,
 {
         return names_text(tenancy->classes[0].name, sizeof tenancy->classes[0],
                           tenancy->classes_count, classes, "no class", buf, size);
+}
+
+const char *policy_trusts_text(const struct tenancy *tenancy, uint64_t trusts, char *buf,
+                               size_t size)
+{
+        return names_text(tenancy->trusts[0].name, sizeof tenancy->trusts[0], tenancy->trusts_count,
+                          trusts, "no domain", buf, size);
 }
 
 const char *policy_methods_text(uint8_t methods, char buf[POLICY_TEXT_MAX])
@@ -144,7 +161,7 @@ static void add_order(struct text *text, const struct service_class *class)
 static void add_rest(struct text *text, const struct tenancy *tenancy,
                      const struct service_class *class)
 {
-        char buf[512];
+        char buf[POLICY_NAMES_MAX];
 
         if (class->idle_then != IDLE_THEN_NOTHING) {
                 add(text, "; idle for %s: ", policy_duration_text(class->idle_after_ms, buf));

@@ -171,8 +171,10 @@ static int walk_pattern(struct walk *walk, const char *pattern, unsigned count, 
 
         for (;;) {
                 if (walk->names == walk->names_max)
-                        return err_set(err, ERR_RANGE, "'%s' makes more than %zu names",
-                                       str_show(walk->text, show), walk->names_max);
+                        return err_set(
+                                err, ERR_RANGE,
+                                "'%s' makes more than the %zu names that still fit; write fewer",
+                                str_show(walk->text, show), walk->names_max);
                 if ((rc = write_name(walk, pattern, name, err)) < 0 ||
                     (rc = walk->take(walk->arg, name, err)) < 0)
                         return rc;

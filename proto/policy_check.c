@@ -225,6 +225,16 @@ static void warn_of_budgets(struct policy_reader *reader, uint32_t index)
 
 /* ---- presets ---- */
 
+/* Devices, cores or tokens. */
+static bool is_promised(const struct tenant *tenant)
+{
+        bool is_any = false;
+
+        for (unsigned d = 0; d < DIM_SLICES; d++)
+                is_any = is_any || amount_number(tenant->protect[d]) > 0;
+        return is_any;
+}
+
 static void warn_of_preset(struct policy_reader *reader, const struct doc_node *root)
 {
         const struct tenancy *tenancy = reader->tenancy;
@@ -232,10 +242,10 @@ static void warn_of_preset(struct policy_reader *reader, const struct doc_node *
 
         for (uint32_t i = 0; i < tenancy->tenants_count; i++) {
                 const struct tenant *tenant = &tenancy->tenants[i];
-                uint64_t all = tenancy_protect_all(tenant);
-                is_any_promised = is_any_promised || all > 0;
-                if (tenancy->preset == PRESET_STRICT && tenant->parent == TENANT_NONE && all == 0 &&
-                    !doc_get(reader->tenant_nodes[i], "limit"))
+                bool has_promise = is_promised(tenant);
+                is_any_promised = is_any_promised || has_promise;
+                if (tenancy->preset == PRESET_STRICT && tenant->parent == TENANT_NONE &&
+                    !has_promise && !doc_get(reader->tenant_nodes[i], "limit"))
                         policy_warn(reader, reader->tenant_nodes[i],
                                     "tenant '%s' is promised nothing, and with 'preset: strict' it "
                                     "may hold nothing else; give it a protect or a limit",

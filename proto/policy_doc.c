@@ -154,11 +154,13 @@ static int fail_dimension(const struct policy_reader *reader, const struct doc_n
         const char *name = doc_key(node);
         struct str_near near;
         char known[STR_NEAR_MAX];
+        bool has_slices = counted && !str_equal(doc_key(doc_parent(node)), "protect");
 
         for (unsigned m = 0; m < model_count(reader->models); m++)
                 if (profile_find(model_get(reader->models, m), name, NULL) >= 0)
                         return doc_fail(node, err,
-                                        counted ? "is a profile; write slices: {%s: 4}"
+                                        has_slices
+                                                ? "is a profile; write slices: {%s: 4}"
                                                 : "is a profile; name the device model instead of "
                                                   "%s",
                                         name);

@@ -207,6 +207,12 @@ static int read_principal(struct policy_reader *reader, const struct doc_node *m
                         return doc_fail(name, err,
                                         "holds a blank or control character; write a "
                                         "login name or address");
+        for (unsigned i = 0; i < principal->grants_count; i++)
+                if (principal->uid == 0 && !principal->run_as[0] &&
+                    principal->grants[i].role != ROLE_VIEWER)
+                        return doc_fail(doc_get(map, "uid"), err,
+                                        "work of users does not run as root; name another local "
+                                        "user with run_as");
         principal->pool_role = (uint8_t)pool_role;
         if (principal->grants_count == 0 && pool_role == POOL_ROLE_NONE)
                 policy_warn(reader, map,

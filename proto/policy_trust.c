@@ -1,4 +1,6 @@
 /* Trust domains (whose work may share a device) and data labels (where work may run at all). */
+#include <string.h>
+
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -124,6 +126,10 @@ static int read_label_nodes(const struct doc_node *map, struct data_label *label
                 if ((rc = doc_copy(node, label->nodes[i].condition,
                                    sizeof label->nodes[i].condition, err)) < 0)
                         return rc;
+                if (!label->nodes[i].condition[strspn(label->nodes[i].condition, "<>!= ")])
+                        return doc_fail(
+                                node, err,
+                                "has no value to compare with; write for example \">=550\"");
         }
         return 0;
 }

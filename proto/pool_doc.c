@@ -162,6 +162,11 @@ static int read_fabric(struct reader *reader, const struct doc_node *map, struct
                                 "'fabric: %s' links no devices; leave one of the two "
                                 "out",
                                 words[word]);
+        if (word > 2 && group && linked != desc->devices)
+                return doc_fail(group, err,
+                                "'fabric: %s' links all devices of a node; leave link_group out or "
+                                "write fabric: nvlink",
+                                words[word]);
         desc->link_group = (uint8_t)(group ? linked : word > 2 ? desc->devices : 0);
         return 0;
 }

@@ -133,6 +133,11 @@ static void each_change_is_a_sentence(void **state)
                 {"tenants: {a: {tenants: {b: {}}}}",
                  "tenants: {a: {tenants: {b: {protect: {any: none}}}}}",
                  "a/b: no longer draws on the promise of any model above it"},
+                {"tenants: {a: {}}", "tenants: {a: {protect: none}}",
+                 "nothing changes for anybody"},
+                {"tenants: {a: {protect: {T4: 2}, tenants: {b: {protect: {T4: 2}}}}}",
+                 "tenants: {a: {protect: {T4: 2}, tenants: {b: {}}}}",
+                 "a/b: its protect of T4 (2 devices) ends; it draws on what the tenants above"},
                 {"tenants: {a: {limit: {slices: {1g.5gb: 4, 1g.10gb: 3}}}}",
                  "tenants: {a: {limit: {slices: {1g.10gb: 3, 1g.5gb: 2}}}}",
                  "a: limit on slices of 1g.5gb falls from 4 to 2"},
@@ -159,6 +164,9 @@ static void each_change_is_a_sentence(void **state)
                 {"tenants: {a: {}}\nclasses: {batch: {}}",
                  "tenants: {a: {}}\nclasses: {batch: {stop: never}}",
                  "class batch: now never stopped for capacity; "},
+                {"tenants: {a: {}}\nclasses: {batch: {}}",
+                 "tenants: {a: {}}\nclasses: {batch: {typical: {memory: 2Gi}}}",
+                 "class batch: what is typical of it becomes memory 2 GiB, compute unknown, "},
                 {"tenants: {a: {}}\nclasses: {batch: {}}",
                  "tenants: {a: {}}\nclasses: {training: {}, batch: {}}", "class training: is new"},
                 {"tenants: {a: {}}", "tenants: {a: {}}\nrules: {over_jobs: refuse}",
@@ -198,6 +206,75 @@ static void each_change_is_a_sentence(void **state)
                 policy_doc_free(before);
                 policy_doc_free(after);
         }
+}
+
+/* Bits, lists and maps in another order are the same policy. */
+static void another_order_is_no_change(void **state)
+{
+        (void)state;
+        struct policy_doc *before = decode(
+                "kind: Policy\npreset: equal\ntrust: {i: {}, j: {}}\n"
+                "classes: {x: {rank: 1, planes: [p, q], apart_from: {node: [y, z]}}, y: {rank: 2}, "
+                "z: {rank: 2}}\n"
+                "data: {d: {trust: [i, j], nodes: {m: a, n: b}}}\n"
+                "tenants: {a: {classes: [x, y], planes: [p, q]}, b: {}}\n"
+                "reservations: [{name: r, tenant: a, devices: {T4: 1, any: 2}, "
+                "from: 2027-01-01T00:00Z, until: 2027-01-02T00:00Z}]\n"
+                "principals: [{name: u, tenants: {a: viewer, b: manager}}]\n");
+        struct policy_doc *after = decode(
+                "kind: Policy\npreset: equal\ntrust: {j: {}, i: {}}\n"
+                "classes: {z: {rank: 2}, y: {rank: 2}, x: {rank: 1, planes: [q, p], apart_from: "
+                "{node: [z, y]}}}\n"
+                "data: {d: {trust: [j, i], nodes: {n: b, m: a}}}\n"
+                "tenants: {b: {}, a: {planes: [q, p], classes: [y, x]}}\n"
+                "reservations: [{name: r, tenant: a, devices: {any: 2, T4: 1}, "
+                "from: 2027-01-01T00:00Z, until: 2027-01-02T00:00Z}]\n"
+                "principals: [{name: u, tenants: {b: manager, a: viewer}}]\n");
+        char *text = NULL;
+        size_t size = 0;
+        FILE *file = open_memstream(&text, &size);
+
+        assert_non_null(file);
+        policy_print_diff(before->tenancy, after->tenancy, models, file);
+        fclose(file);
+        assert_string_equal(text, "nothing changes for anybody\n");
+        free(text);
+        policy_doc_free(before);
+        policy_doc_free(after);
+}
+
+/* A policy whose tenant and class may use `count` planes with long names. */
+static struct policy_doc *decode_planes(unsigned count)
+{
+        char text[8192], planes[3000];
+        size_t length = 0;
+
+        for (unsigned i = 0; i < count; i++)
+                length += (size_t)snprintf(planes + length, sizeof planes - length,
+                                           "%splane-with-quite-a-long-name-%02u", i ? ", " : "", i);
+        snprintf(text, sizeof text,
+                 "kind: Policy\npreset: equal\ntenants: {a: {planes: [%s]}}\n"
+                 "classes: {x: {rank: 1, planes: [%s]}}\n",
+                 planes, planes);
+        return decode(text);
+}
+
+static void the_last_of_many_names_counts(void **state)
+{
+        (void)state;
+        struct policy_doc *before = decode_planes(59), *after = decode_planes(60);
+        char *text = NULL;
+        size_t size = 0;
+        FILE *file = open_memstream(&text, &size);
+
+        assert_non_null(file);
+        assert_int_equal(policy_print_diff(before->tenancy, after->tenancy, models, file), 2);
+        fclose(file);
+        check_has(text, "long-name-59; it was ");
+        check_has(text, "class x: now in plane ");
+        free(text);
+        policy_doc_free(before);
+        policy_doc_free(after);
 }
 
 static void another_preset_is_said_in_few_lines(void **state)
@@ -342,6 +419,8 @@ int main(void)
                 cmocka_unit_test(no_line_of_words_is_wider_than_asked),
                 cmocka_unit_test(many_tenants_are_all_printed),
                 cmocka_unit_test(each_change_is_a_sentence),
+                cmocka_unit_test(another_order_is_no_change),
+                cmocka_unit_test(the_last_of_many_names_counts),
                 cmocka_unit_test(another_preset_is_said_in_few_lines),
                 cmocka_unit_test(the_command_checks_and_compares),
         };

@@ -409,6 +409,8 @@ static void what_binds_is_no_warning(void **state)
 {
         (void)state;
         static const char *const rows[] = {
+                "kind: Policy\ntenants: {a: {protect: {cpu: 1}}}\n",
+                "kind: Policy\npreset: strict\ntenants: {a: {protect: {tokens_per_minute: 1}}}\n",
                 POLICY "tenants: {a: {limit: {T4: 2}, tenants: {b: {limit: {T4: 2}}}}}\n",
                 POLICY "tenants: {a: {limit: {any: 1}, budget: {device_hours: 744}}}\n",
                 POLICY
@@ -461,6 +463,7 @@ static const struct {
                                        "device model nor a word that is counted; did you mean "
                                        "'H100-80'"},
         {A "{limit: {job: 8}}\n", "did you mean 'jobs'"},
+        {A "{protect: {3g.40gb: 8}}\n", "is a profile; name the device model instead of 3g.40gb"},
         {A "{limit: {3g.40gb: 8}}\n", "is a profile; write slices: {3g.40gb: 4}"},
         {A "{limit: {slices: {3g.41gb: 8}}}\n", "is no profile of any device model; did you mean "
                                                 "'3g.40gb'"},
@@ -563,6 +566,8 @@ static const struct {
         {POLICY "data: {secret: {trust: [internal]}}\ntenants: {a: {}}\n",
          "'internal' is not known"},
         {POLICY "data: {secret: {apart: rack}}\ntenants: {a: {}}\n", "'rack' is not known here"},
+        {POLICY "data: {secret: {nodes: {a: '>= '}}}\ntenants: {a: {}}\n",
+         "field 'data.secret.nodes.a': has no value to compare with"},
         {POLICY "data: {secret: {nodes: {a: 1, b: 1, c: 1, d: 1, e: 1}}}\ntenants: {a: {}}\n",
          "has 5 conditions; write at most 4"},
         /* reservations */
@@ -596,6 +601,7 @@ static const struct {
         {PEOPLE "{name: ana, tenants: [a]}\n", "is a list; write a map"},
         {PEOPLE "{name: ana, uid: 4294967295}\n", "out of range"},
         {PEOPLE "{name: ana, uid: -1}\n", "'-1' is negative"},
+        {PEOPLE "{name: ana, uid: 0, tenants: {a: submitter}}\n", "name another local user"},
         {PEOPLE "{name: ana, run_as: root}\n", "does not run as 'root'"},
         {PEOPLE "{name: 'a b'}\n", "holds a blank"},
         {PEOPLE "{name: ana, pool: god}\n", "'god' is not known here"},
