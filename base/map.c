@@ -123,6 +123,8 @@ uint32_t map_remove(struct map *map, uint64_t key)
 
 void map_clear(struct map *map)
 {
+        if (map->count == 0)
+                return;
         for (uint32_t i = 0; i < map->slot_count; i++)
                 map->slots[i].value = MAP_NONE;
         map->count = 0;

@@ -204,10 +204,10 @@ void class_join(struct memo *memo, uint32_t node, const struct view *view)
 void class_leave(struct memo *memo, uint32_t node)
 {
         uint32_t class = memo->links[node].class;
-        struct class *home = &memo->classes[class];
 
         if (class == NONE)
                 return;
+        struct class *home = &memo->classes[class];
         home->root = heap_remove(memo, home->root, node);
         memo->links[node].class = NONE;
         if (--home->nodes == 0)

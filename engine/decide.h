@@ -28,8 +28,9 @@ struct group {
 
 /* 0, or: -ERR_INPUT / -ERR_RANGE / -ERR_NOT_FOUND / -ERR_EXISTS / -ERR_FULL for an input that
  * cannot be meant (unknown workload, node described twice, time that goes back ...), -ERR_NOMEM. On
- * failure there are no facts; groups of earlier steps stand, and the next input goes on from there.
- * A request that can be understood but not served is no failure: it is a fact, `refused`. */
+ * failure there are no facts; groups of earlier steps stand, and the next input goes on from there
+ * (a request with `once` that was queued by then waits like any other: cancel it). A request that
+ * can be understood but not served is no failure: it is a fact, `refused`. */
 int engine_decide(const struct state *state, struct memo *memo, const struct input *input,
                   int64_t now_ms, unsigned step, struct group *ret_group, struct err *err);
 

@@ -49,7 +49,8 @@ static int lose(struct memo *memo, const struct state *state, uint32_t node, uin
                 const struct member *member = &state->members[place];
                 if (devices != ALL_OF_NODE && !holds_any(state, member, devices))
                         continue;
-                if (released_already(memo, state->workloads[member->workload].id))
+                const struct workload *workload = &state->workloads[member->workload];
+                if (workload->members_placed > 1 && released_already(memo, workload->id))
                         continue;
                 int rc = release(memo, state, member->workload, RELEASE_LOST, err);
                 if (rc)
@@ -182,7 +183,12 @@ static int decide_layout(struct memo *memo, const struct state *state,
         if (report->foreign_slots >> slots)
                 return err_set(err, ERR_RANGE, "device %u of node '%s' has %u slots, not more",
                                report->device, name_text(state, report->node), slots);
-        if (report->foreign_slots & device->state.slices.slots)
+        /* Late and repeated reports do no harm: what is older than known says nothing. */
+        if (report->epoch < device->seen_epoch ||
+            (report->failed && report->epoch == device->seen_epoch))
+                return 0;
+        /* A failed step ends what is on the device, so nothing of ours can be in the way. */
+        if (!report->failed && (report->foreign_slots & device->state.slices.slots))
                 return err_set(err, ERR_INPUT,
                                "node '%s' reports a slot of device %u as foreign that berth "
                                "allotted",

@@ -105,6 +105,9 @@ static bool slices_of(const struct model *model, const struct device_state *stat
         if (model->cut == MODEL_PLAIN || state->mode == DEVICE_WHOLE ||
             state->mode == DEVICE_SHARED)
                 return false;
+        /* Which mode a stranger's parts need is not known: nothing is placed beside them. */
+        if (model->cut == MODEL_MODES && state->foreign_slots)
+                return false;
         *ret_slices = state->slices;
         ret_slices->slots |= state->foreign_slots;
         return true;

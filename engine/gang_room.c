@@ -248,7 +248,6 @@ int gang_feasible(struct memo *memo, const struct state *state, const struct nee
                   const struct form *form, struct err *err)
 {
         struct form required = *form;
-        struct gang_scratch *scratch = gang_scratch_of(memo);
         uint32_t rooms[MODELS_MAX];
 
         memo->state = state;
@@ -258,6 +257,7 @@ int gang_feasible(struct memo *memo, const struct state *state, const struct nee
                 rooms[m] = m < model_count(state->models) ? room_when_empty(state, need, m) : 0;
         if (!form_is_gang(&required))
                 return single_feasible(state, need, &required, rooms);
+        struct gang_scratch *scratch = gang_scratch_of(memo);
         if (!scratch)
                 goto nomem;
         for (uint32_t n = 0; n < state->node_slots.high; n++)

@@ -78,12 +78,13 @@ static bool heap_rebuild(struct memo *memo, uint32_t shape)
 {
         struct shape_heap *heap = &memo->heaps[shape];
 
-        if (!heap_room(memo, heap, memo->active_count))
-                return false;
         heap->count = 0;
-        for (uint32_t i = 0; i < memo->active_count; i++)
+        for (uint32_t i = 0; i < memo->active_count; i++) {
+                if (!heap_room(memo, heap, heap->count))
+                        return false;
                 if (entry_make(memo, shape, memo->active[i], &heap->entries[heap->count]))
                         heap->count++;
+        }
         for (uint32_t at = heap->count / 2; at-- > 0;)
                 sift_down(heap->entries, heap->count, at);
         return true;

@@ -68,6 +68,7 @@ static void forget(struct memo *memo)
         memo->kinds_count = memo->kinds_room = 0;
         memo->nodes_room = 0;
         memo->synced = memo->failed = false;
+        memo->stamp = 0;
         memo->bytes = 0;
 }
 
@@ -169,11 +170,16 @@ static uint32_t kind_intern(struct memo *memo, const struct node_desc *desc)
                                  .model = desc->model,
                                  .devices = desc->devices,
                                  .drained = desc->drained,
+                                 .ram_mib = desc->ram_mib,
+                                 .disk_mib = desc->disk_mib,
+                                 .network_mbit = desc->network_mbit,
                                  .artifacts = desc->artifacts};
         uint64_t key = map_mix((uint64_t)same.plane << 48 | (uint64_t)same.labels << 32 |
                                (uint64_t)same.model << 16 | (uint64_t)same.devices << 8 |
                                same.drained) ^
-                       map_mix(same.artifacts);
+                       map_mix(same.artifacts ^ map_mix((uint64_t)same.ram_mib << 32 |
+                                                        same.disk_mib) ^
+                               same.network_mbit);
 
         for (;; key++) {
                 uint32_t kind = map_get(&memo->kind_by_hash, key);
@@ -182,7 +188,10 @@ static uint32_t kind_intern(struct memo *memo, const struct node_desc *desc)
                 const struct node_desc *have = &memo->kinds[kind].desc;
                 if (have->plane == same.plane && have->labels == same.labels &&
                     have->model == same.model && have->devices == same.devices &&
-                    have->drained == same.drained && have->artifacts == same.artifacts)
+                    have->drained == same.drained && have->ram_mib == same.ram_mib &&
+                    have->disk_mib == same.disk_mib &&
+                    have->network_mbit == same.network_mbit &&
+                    have->artifacts == same.artifacts)
                         return kind;
         }
         uint32_t kind = memo->kinds_count;
@@ -374,8 +383,8 @@ static bool follow_changes(struct memo *memo, const struct state *state)
 
 static bool is_stale(const struct memo *memo, const struct state *state)
 {
-        return !memo->synced || memo->failed || memo->state != state ||
-               memo->plan_seen != state->plan_version ||
+        return !memo->synced || memo->failed || memo->stamp > UINT32_MAX - 2 * CHANGES_RING ||
+               memo->state != state || memo->plan_seen != state->plan_version ||
                memo->nodes_room < state->node_slots.high ||
                state->changes_count - memo->changes_seen > CHANGES_RING ||
                memo->spots_count >= SPOTS_MAX ||

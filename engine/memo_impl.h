@@ -36,7 +36,10 @@ struct step {
 #define STEP_NEVER   UINT32_MAX
 
 struct kind {
-        struct node_desc desc;  /* model, devices, plane, labels, artifacts; the rest is 0 */
+        /* Model, devices, plane, labels, artifacts; and memory, disk and network in full, so that a
+         * class does not mix nodes that can hold a need with nodes that never can. The rest is 0.
+         */
+        struct node_desc desc;
 };
 
 struct view {

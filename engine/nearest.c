@@ -92,7 +92,8 @@ static int put_back(struct memo *memo, const struct state *state, struct request
         uint32_t low = wish_get(request, wish), high = most;
 
         while (low < high) {
-                uint32_t middle = high - (high - low) / 2;
+                /* All of it first: most wishes are feasible as they stand. */
+                uint32_t middle = high == most ? most : high - (high - low) / 2;
                 struct request tried = *request;
                 wish_set(&tried, wish, middle);
                 int rc = feasible(memo, state, &tried, err);

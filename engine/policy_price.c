@@ -37,7 +37,8 @@ void price_spot(const struct memo *memo, struct spot *spot)
         for (unsigned l = 0; l < PRICE_LEVELS; l++) {
                 if (!priced || spot->idle)
                         spot->price[l] = 0;
-                else if (spot->state.mode == DEVICE_SLICED)
+                else if (spot->state.mode == DEVICE_SLICED ||
+                         (spot->state.mode == DEVICE_FREE && spot->state.foreign_slots))
                         spot->price[l] = price_of_cut(memo, spot);
                 else
                         spot->price[l] =

@@ -2,7 +2,9 @@
  *
  * Pure. Only state_apply() changes what is decided from, and it cannot fail:
  * every table is sized at start, and decide() refuses before one overflows.
- * One owner at a time. Pages of the tables are touched as they fill.
+ * One owner at a time. Pages of the tables are touched as they fill (the maps' at start).
+ * Shapes, buckets and words are never given back: what has more different needs than
+ * bounds.shapes_max in its life refuses new ones (GATE_TABLE).
  *
  * Numbers (node, shape, bucket, workload slot) are stable while the thing lives
  * and deterministic: the same facts give the same numbers.
@@ -162,9 +164,12 @@ static inline struct device *node_devices(const struct state *state, uint32_t no
         return state->devices + state->nodes[node].first_device;
 }
 
+/* NULL: it has no devices. */
 static inline const struct model *node_model(const struct state *state, uint32_t node)
 {
-        return model_get(state->models, state->nodes[node].desc.model);
+        const struct node_desc *desc = &state->nodes[node].desc;
+
+        return desc->devices ? model_get(state->models, desc->model) : NULL;
 }
 
 uint64_t bucket_hash(uint32_t shape, const struct form *form, int32_t priority);

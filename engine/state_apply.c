@@ -316,12 +316,13 @@ static void apply_layout_seen(struct state *state, uint32_t number,
 {
         struct device *device = &node_devices(state, number)[report->device];
 
+        if (device->state.foreign_slots & ~report->foreign_slots)
+                state->freed++;
         device->seen_epoch = report->epoch;
         device->state.foreign_slots = report->foreign_slots;
         if (report->failed)
                 device->state.broken = 1;
         node_touch(state, number);
-        state->freed++;
 }
 
 static void apply_demand(struct state *state, const struct price_plan *plan)

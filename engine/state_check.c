@@ -64,9 +64,21 @@ static void hash_workload(const struct state *state, uint32_t slot, uint64_t *ha
         }
 }
 
+/* Which slot the next node gets: its number breaks ties. */
+static void hash_free_nodes(const struct state *state, uint64_t *hash)
+{
+        map_chain(hash, state->node_slots.high);
+        for (uint32_t slot = state->node_slots.free; slot != NONE;) {
+                map_chain(hash, slot);
+                memcpy(&slot, &state->nodes[slot], sizeof slot);
+        }
+}
+
 uint64_t state_hash(const struct state *state)
 {
         uint64_t hash = 1;
+
+        hash_free_nodes(state, &hash);
 
         for (uint32_t n = 0; n < state->node_slots.high; n++)
                 if (state->nodes[n].status != NODE_FREE_SLOT)

@@ -141,7 +141,8 @@ static const char *text_of(const struct pot *pot, unsigned id)
 {
         if (id == 0)
                 return "";
-        assert(id <= pot->count);
+        if (id > pot->count)
+                return "?";             /* an id from outside that nobody was given */
         return pot->entries[id - 1].bytes;
 }
 
@@ -359,7 +360,8 @@ bool vocab_meets(const struct vocab *vocab, unsigned labels, unsigned wheres)
 {
         if (wheres == 0)
                 return true;
-        assert(wheres <= vocab->wheres.count);
+        if (wheres > vocab->wheres.count || labels > vocab->labels.count)
+                return false;
         const struct entry *set = &vocab->wheres.entries[wheres - 1];
         const struct entry *have = labels ? &vocab->labels.entries[labels - 1] : NULL;
         uint16_t numbers[SET_NUMBERS_MAX], pairs[SET_NUMBERS_MAX];

@@ -39,7 +39,7 @@ void vocab_free(struct vocab *vocab);
 /* The id of the text, entered if it is new. -ERR_INPUT (empty, too long), -ERR_FULL, -ERR_NOMEM. */
 int vocab_word(struct vocab *vocab, const char *text, struct err *err);
 int vocab_find(const struct vocab *vocab, const char *text);   /* the id, or 0 */
-const char *vocab_text(const struct vocab *vocab, unsigned word);      /* "" for 0 */
+const char *vocab_text(const struct vocab *vocab, unsigned word);  /* "" for 0, "?" if unknown */
 
 /* The same for node names, which are many: numbers of their own. */
 int vocab_name(struct vocab *vocab, const char *text, struct err *err);

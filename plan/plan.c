@@ -174,6 +174,14 @@ static int make_and_try(struct planner *planner, const struct replay_pool *pool,
         return 0;
 }
 
+static bool asks_for_devices(const struct price_shape *demand, uint32_t count)
+{
+        for (uint32_t s = 0; s < count; s++)
+                if (demand[s].devices > 0 && demand[s].weight > 0)
+                        return true;
+        return false;
+}
+
 static struct remembered *recall(struct planner *planner, uint64_t hash)
 {
         for (unsigned i = 0; i < REMEMBERED; i++)
@@ -189,9 +197,14 @@ int plan_make(void *arg, const struct replay_pool *pool, const struct price_shap
         struct planner *planner = arg;
         struct price_kind kinds[PRICE_KINDS_MAX];
         size_t kinds_count = kinds_of(pool, kinds);
+        int rc;
+
+        if (demand_count > PRICE_SHAPES_MAX)
+                return err_set(err, ERR_INPUT,
+                               "a demand of %u shapes; at most %d can be planned for", demand_count,
+                               PRICE_SHAPES_MAX);
         uint64_t hash = plan_hash(kinds, kinds_count, demand, demand_count);
         struct remembered *known = recall(planner, hash);
-        int rc;
 
         if (known) {
                 *ret_plan = known->plan;
@@ -201,7 +214,10 @@ int plan_make(void *arg, const struct replay_pool *pool, const struct price_shap
         known = &planner->plans[planner->made % REMEMBERED];
         known->plan = (struct price_plan){.hash = hash, .shapes_count = demand_count};
         memcpy(known->plan.shapes, demand, demand_count * sizeof *demand);
-        if (kinds_count == 0) {
+        if (!asks_for_devices(demand, demand_count)) {
+                snprintf(known->note, sizeof known->note,
+                         "no prices: the demand asks for no device, so it goes by fragments");
+        } else if (kinds_count == 0) {
                 snprintf(
                         known->note, sizeof known->note,
                         "no prices: the pool has more than %d kinds of node, so it goes by fragments",

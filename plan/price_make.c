@@ -256,7 +256,7 @@ static double level_price(const struct price_maker *maker, int level)
                 asked += maker->items.at[i].supply * maker->items.at[i].reward;
                 cores += maker->items.at[i].supply * maker->items.at[i].cores;
         }
-        double span = CORE_PRICE_SPAN * asked / fmax(cores, asked);
+        double span = asked > 0 ? CORE_PRICE_SPAN * asked / fmax(cores, asked) : 0;
         return maker->core_floor + span * part * part * part;
 }
 

@@ -12,6 +12,9 @@
 #define SEED          0x62657274        /* its own, so that no replay meets the same sequence */
 #define CPU_WORK_PART 0.1
 
+/* A demand that hardly asks for devices is tried for so many arrivals a device, not to the end. */
+#define ARRIVALS_PER_DEVICE 64
+
 struct trial {
         const struct replay_pool *pool;
         const struct price_plan *plan;
@@ -76,7 +79,10 @@ static int arrive_all(struct trial *trial, uint64_t seed, const volatile int *ca
         for (uint32_t s = 0; s < plan->shapes_count; s++)
                 weights[s] = plan->shapes[s].weight;
         rng_init(&rng, seed);
-        for (uint64_t id = 1; rc == 0 && trial->asked_milli < trial->capacity_milli; id++) {
+        uint64_t last = (uint64_t)trial->pool->devices * ARRIVALS_PER_DEVICE;
+
+        for (uint64_t id = 1;
+             rc == 0 && id <= last && trial->asked_milli < trial->capacity_milli; id++) {
                 size_t pick = rng_weighted(&rng, weights, plan->shapes_count);
                 rc = arrive(trial, &plan->shapes[pick], id, err);
                 if (cancel && *cancel)

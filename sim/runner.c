@@ -146,8 +146,9 @@ static void see_fact(void *arg, const struct fact *fact)
         map_chain(&watch->hash, (uint64_t)fact->allocated.node << 16 | fact->allocated.member);
         for (unsigned i = 0; i < fact->allocated.parts_count; i++) {
                 const struct part *part = &fact->allocated.parts[i];
-                map_chain(&watch->hash, (uint64_t)part->device << 48 | (uint64_t)part->profile << 40 |
-                                          (uint64_t)part->start << 32 | part->share_milli);
+                map_chain(&watch->hash, (uint64_t)part->device << 48 |
+                                                (uint64_t)part->profile << 40 |
+                                                (uint64_t)part->start << 32 | part->share_milli);
         }
 }
 

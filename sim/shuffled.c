@@ -86,11 +86,11 @@ static int arrive_all(struct run *run, struct err *err)
         uint64_t copies = run->setup->copies;
 
         for (uint64_t n = 0; run->asked_milli * 100 < enough; n++) {
-                uint64_t pick = n < (uint64_t)pods->count * copies
-                                        ? run->order[n % pods->count]
-                                        : rng_below(&run->rng, pods->count);
-                if (n > 0 && n % pods->count == 0 && n < (uint64_t)pods->count * copies)
+                bool listed = n < (uint64_t)pods->count * copies;
+                if (listed && n > 0 && n % pods->count == 0)
                         rng_shuffle(&run->rng, run->order, pods->count);
+                uint64_t pick = listed ? run->order[n % pods->count]
+                                       : rng_below(&run->rng, pods->count);
                 int rc = arrive(run, &pods->needs[pick], err);
                 if (rc < 0)
                         return rc;

@@ -99,6 +99,8 @@ static bool slice_lies_well(const struct model *model, const struct brute_device
                 return false;
         if ((slots & device->foreign) || slots >> model->memory_slices)
                 return false;
+        if (model->cut == MODEL_MODES && device->foreign)
+                return false;           /* the stranger's mode is not known */
         for (unsigned i = 0; i < device->count; i++) {
                 const struct part *other = &device->parts[i].part;
                 if (other->method != METHOD_SLICE)
