@@ -596,7 +596,72 @@ static void a_failed_step_breaks_the_device_until_it_is_described_anew(void **st
         assert_true(is_placed(2));
 }
 
+static void a_failed_step_may_report_what_is_in_the_way(void **state)
+{
+        (void)state;
+        join("a", "A100-40", 1);
+        submit(ask_slice(1, "1g.5gb"));
+        uint16_t slots = node_devices(pool, 0)[0].state.slices.slots;
+        /* The old instance of the same slots is still there: the new one could not be made. */
+        must(&(struct input){.kind = INPUT_LAYOUT_OBSERVED,
+                             .layout = {.node = name("a"),
+                                        .failed = true,
+                                        .epoch = 2,
+                                        .foreign_slots = slots}});
+        assert_int_equal(state_workload(pool, 1), NONE);
+        assert_true(node_devices(pool, 0)[0].state.broken);
+}
+
+static void late_and_repeated_reports_do_no_harm(void **state)
+{
+        (void)state;
+        struct input report = {.kind = INPUT_LAYOUT_OBSERVED,
+                               .layout = {.node = name("a"), .epoch = 2}};
+
+        join("a", "A100-40", 1);
+        submit(ask_slice(1, "1g.5gb"));
+        must(&report);
+        report.layout.epoch = 1;
+        report.layout.failed = true;
+        must(&report);
+        assert_true(is_placed(1));
+        assert_int_equal(node_devices(pool, 0)[0].seen_epoch, 2);
+        report.layout.epoch = 2;
+        must(&report);
+        assert_true(is_placed(1));
+}
+
+static void nothing_lies_beside_a_stranger_whose_mode_is_unknown(void **state)
+{
+        (void)state;
+        struct request request = ask_slice(1, "cpx");
+
+        join("a", "MI300X", 1);
+        must(&(struct input){.kind = INPUT_LAYOUT_OBSERVED,
+                             .layout = {.node = name("a"), .foreign_slots = 0x0f}});
+        submit(request);
+        assert_true(is_waiting(1));
+}
+
 /* ---- nodes ---- */
+
+static void the_slot_of_the_next_node_is_part_of_the_hash(void **state)
+{
+        (void)state;
+        uint64_t hashes[2];
+
+        for (unsigned i = 0; i < 2; i++) {
+                close_pool(state);
+                open_pool(state);
+                join("a", "T4", 1);
+                join("b", "T4", 1);
+                join("c", "T4", 1);
+                must(&(struct input){.kind = INPUT_NODE_REMOVED, .node_name = name(i ? "a" : "b")});
+                must(&(struct input){.kind = INPUT_NODE_REMOVED, .node_name = name(i ? "b" : "a")});
+                hashes[i] = state_hash(pool);
+        }
+        assert_int_not_equal(hashes[0], hashes[1]);
+}
 
 static void a_lost_member_ends_its_gang_as_a_whole(void **state)
 {
@@ -869,6 +934,10 @@ int main(void)
                 POOL(a_gang_on_one_device_has_it_cut_once),
                 POOL(a_mode_is_chosen_anew_when_the_device_was_empty),
                 POOL(a_failed_step_breaks_the_device_until_it_is_described_anew),
+                POOL(a_failed_step_may_report_what_is_in_the_way),
+                POOL(late_and_repeated_reports_do_no_harm),
+                POOL(nothing_lies_beside_a_stranger_whose_mode_is_unknown),
+                POOL(the_slot_of_the_next_node_is_part_of_the_hash),
                 POOL(a_lost_member_ends_its_gang_as_a_whole),
                 POOL(another_card_brings_nothing_of_the_old_one),
                 POOL(a_node_that_shrinks_keeps_its_work_and_takes_no_more),
