@@ -53,7 +53,8 @@ static bool add_sites(struct memo *memo, struct gang_scratch *scratch, uint32_t 
         return true;
 }
 
-static void site_score(struct memo *memo, uint32_t shape, struct site *site)
+/* False: memo->failed. */
+static bool site_score(struct memo *memo, uint32_t shape, struct site *site)
 {
         struct view view = {.kind = memo->links[site->node].kind,
                             .cpu_free = site->cpu - site->cpu % memo->ops->bucket_milli,
@@ -67,29 +68,68 @@ static void site_score(struct memo *memo, uint32_t shape, struct site *site)
         class_make(memo, &view, &class);
         bool fits = evaluate(memo, memo->look_of[shape], &class, &site->key, &site->move);
         assert(fits || memo->failed);
-        site->scored = fits;
+        return fits;
 }
 
-/* NULL: memo->failed. */
-static struct site *best_site(struct memo *memo, uint32_t shape, struct gang_scratch *scratch,
-                              uint32_t domain)
-{
-        struct site *best = NULL;
+/* ---- the sites of a domain, best first: highest key, lowest rank, first met ---- */
 
-        for (uint32_t s = 0; s < scratch->sites_count; s++) {
-                struct site *site = &scratch->sites[s];
-                if (site->domain != domain || site->left == 0 || site->closed)
-                        continue;
-                if (!site->scored)
-                        site_score(memo, shape, site);
-                if (!site->scored)
-                        return NULL;
-                if (!best || site->key > best->key ||
-                    (site->key == best->key &&
-                     memo->ranks[site->node] < memo->ranks[best->node]))
-                        best = site;
+static bool goes_before(const struct memo *memo, uint32_t a, uint32_t b)
+{
+        const struct site *x = &memo->gang->sites[a], *y = &memo->gang->sites[b];
+
+        if (x->key != y->key)
+                return x->key > y->key;
+        if (x->node != y->node)
+                return memo->ranks[x->node] < memo->ranks[y->node];
+        return a < b;
+}
+
+static void queue_sift(struct memo *memo, uint32_t at)
+{
+        uint32_t *queue = memo->gang->queue, count = memo->gang->queue_count;
+        uint32_t site = queue[at];
+
+        for (;;) {
+                uint32_t child = 2 * at + 1;
+                if (child >= count)
+                        break;
+                if (child + 1 < count && goes_before(memo, queue[child + 1], queue[child]))
+                        child++;
+                if (!goes_before(memo, queue[child], site))
+                        break;
+                queue[at] = queue[child];
+                at = child;
         }
-        return best;
+        queue[at] = site;
+}
+
+static void queue_pop(struct memo *memo)
+{
+        struct gang_scratch *scratch = memo->gang;
+
+        scratch->queue[0] = scratch->queue[--scratch->queue_count];
+        if (scratch->queue_count > 0)
+                queue_sift(memo, 0);
+}
+
+/* False: out of memory, or memo->failed. */
+static bool queue_fill(struct memo *memo, uint32_t shape, uint32_t domain)
+{
+        struct gang_scratch *scratch = memo->gang;
+
+        scratch->queue_count = 0;
+        for (uint32_t s = 0; s < scratch->sites_count; s++) {
+                if (scratch->sites[s].domain != domain)
+                        continue;
+                if (!memo_room(memo, &scratch->queue, &scratch->queue_room, scratch->queue_count,
+                               sizeof *scratch->queue) ||
+                    !site_score(memo, shape, &scratch->sites[s]))
+                        return false;
+                scratch->queue[scratch->queue_count++] = s;
+        }
+        for (uint32_t at = scratch->queue_count / 2; at-- > 0;)
+                queue_sift(memo, at);
+        return true;
 }
 
 /* Puts the parts of a move on the site's devices, lowest number first, and takes them there. */
@@ -176,7 +216,6 @@ static void place_on(struct memo *memo, uint32_t shape, struct site *site,
         tried.ram -= need->ram_mib;
         tried.disk -= need->disk_mib;
         tried.network -= need->network_mbit;
-        tried.scored = false;
         ret_place->node = site->node;
         take_parts(&tried, &site->move, ret_place);
         tried.left = site_limit(memo, shape, &tried, site->left - 1);
@@ -193,34 +232,48 @@ static void place_on(struct memo *memo, uint32_t shape, struct site *site,
         *site = tried;
 }
 
-static void close_rack(const struct memo *memo, struct gang_scratch *scratch,
-                       const struct site *taken)
+/* One member on the best site; then the site goes back to where it now belongs. */
+static void place_member(struct memo *memo, uint32_t shape, const struct form *form,
+                         struct gang_place *ret_place)
 {
-        uint64_t rack = gang_rack_key(&memo->state->nodes[taken->node].desc, taken->node);
+        struct gang_scratch *scratch = memo->gang;
+        struct site *site = &scratch->sites[scratch->queue[0]];
 
-        for (uint32_t s = 0; s < scratch->sites_count; s++) {
-                const struct site *site = &scratch->sites[s];
-                if (gang_rack_key(&memo->state->nodes[site->node].desc, site->node) == rack)
-                        scratch->sites[s].closed = true;
-        }
+        place_on(memo, shape, site, ret_place);
+        if (memo->failed)
+                return;
+        if (form->spread == SPREAD_RACK)        /* replaces what sum_domains entered */
+                (void)map_set(&scratch->racks, gang_rack_key(memo, site), RACK_TAKEN);
+        if (site->left == 0)
+                queue_pop(memo);
+        else if (site_score(memo, shape, site))
+                queue_sift(memo, 0);
 }
 
-static int place_in(struct memo *memo, uint32_t shape, const struct form *form,
-                    struct gang_scratch *scratch, uint32_t domain, struct err *err)
+static bool is_closed(const struct memo *memo, const struct form *form, uint32_t site)
 {
+        return form->spread == SPREAD_RACK &&
+               map_get(&memo->gang->racks, gang_rack_key(memo, &memo->gang->sites[site])) ==
+                       RACK_TAKEN;
+}
+
+static int place_in(struct memo *memo, uint32_t shape, const struct form *form, uint32_t domain,
+                    struct err *err)
+{
+        struct gang_scratch *scratch = memo->gang;
+
         if (!memo_room(memo, &scratch->places, &scratch->places_room, form->members,
                        sizeof *scratch->places))
                 return err_set(err, ERR_NOMEM, "out of memory while placing a gang");
-        for (uint32_t m = 0; m < form->members; m++) {
-                struct site *site = best_site(memo, shape, scratch, domain);
-                if (memo->failed)
-                        return 0;       /* nothing of this counts: the caller tries again */
-                assert(site);
-                place_on(memo, shape, site, &scratch->places[m]);
-                if (form->spread == SPREAD_RACK)
-                        close_rack(memo, scratch, site);
+        if (!queue_fill(memo, shape, domain))
+                memo->failed = true;
+        for (uint32_t m = 0; m < form->members && !memo->failed; m++) {
+                while (scratch->queue_count > 0 && is_closed(memo, form, scratch->queue[0]))
+                        queue_pop(memo);
+                assert(scratch->queue_count > 0);
+                place_member(memo, shape, form, &scratch->places[m]);
         }
-        return 1;
+        return memo->failed ? 0 : 1;    /* 0: nothing of this counts, the caller tries again */
 }
 
 static int place_at(struct memo *memo, uint32_t shape, const struct form *form,
@@ -236,7 +289,7 @@ static int place_at(struct memo *memo, uint32_t shape, const struct form *form,
         if (!gang_sum_domains(memo, scratch, form))
                 return err_set(err, ERR_NOMEM, "out of memory while placing a gang");
         uint32_t domain = gang_choose_domain(scratch, form->members);
-        return domain == NONE ? 0 : place_in(memo, shape, form, scratch, domain, err);
+        return domain == NONE ? 0 : place_in(memo, shape, form, domain, err);
 }
 
 /* A preferred level loosens step by step up to the pool. */

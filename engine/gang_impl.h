@@ -11,8 +11,6 @@ struct site {
         uint32_t left;                  /* members it can still take */
         uint32_t cpu, ram, disk, network;
         uint8_t first_device, devices;
-        bool scored;
-        bool closed;                    /* its rack has its one member */
         uint32_t spots[NODE_DEVICES_MAX];       /* by device, from first_device */
         int64_t key;
         struct move move;
@@ -25,8 +23,14 @@ struct gang_scratch {
         uint32_t domains_count, domains_room;
         struct gang_place *places;
         uint32_t places_room;
-        struct map domains, racks;
+        uint32_t *queue;                /* sites of the chosen domain, a heap: the best on top */
+        uint32_t queue_count, queue_room;
+        struct map domains;
+        struct map racks;               /* with `spread: rack`, see gang_rack_key() */
 };
+
+/* Values of the map of racks. */
+enum { RACK_OPEN = 1, RACK_TAKEN };
 
 /* The memo's scratch, emptied; NULL: out of memory. */
 struct gang_scratch *gang_scratch_of(struct memo *memo);
@@ -38,7 +42,8 @@ uint32_t site_limit_by_devices(uint32_t limit, const uint32_t *rooms, unsigned c
 
 /* Devices that make one site of a node at that level. */
 unsigned gang_group_size(const struct node_desc *desc, enum near_level level);
-uint64_t gang_rack_key(const struct node_desc *desc, uint32_t node);
+/* A rack within the site's domain. */
+uint64_t gang_rack_key(const struct memo *memo, const struct site *site);
 /* Adds a site to the domain it lies in at that level. False: out of memory. */
 bool gang_site_add(struct memo *memo, struct gang_scratch *scratch, const struct site *site,
                    enum near_level level);

@@ -13,6 +13,7 @@ void gang_scratch_free(struct gang_scratch *scratch)
         mem_free(scratch->sites);
         mem_free(scratch->sums);
         mem_free(scratch->places);
+        mem_free(scratch->queue);
         map_done(&scratch->domains);
         map_done(&scratch->racks);
         mem_free(scratch);
@@ -102,9 +103,11 @@ static uint64_t domain_key(const struct node_desc *desc, uint32_t node, unsigned
         return name ? name : own;
 }
 
-uint64_t gang_rack_key(const struct node_desc *desc, uint32_t node)
+uint64_t gang_rack_key(const struct memo *memo, const struct site *site)
 {
-        return domain_key(desc, node, 0, NEAR_RACK);
+        const struct node_desc *desc = &memo->state->nodes[site->node].desc;
+
+        return map_mix(domain_key(desc, site->node, 0, NEAR_RACK)) + site->domain;
 }
 
 bool gang_site_add(struct memo *memo, struct gang_scratch *scratch, const struct site *site,
@@ -138,12 +141,10 @@ bool gang_sum_domains(struct memo *memo, struct gang_scratch *scratch, const str
                 const struct site *site = &scratch->sites[s];
                 uint32_t counts = site->left;
                 if (form->spread == SPREAD_RACK && counts > 0) {
-                        uint64_t key =
-                                gang_rack_key(&memo->state->nodes[site->node].desc, site->node);
-                        key = map_mix(key) + site->domain;      /* the pair, as a key of its own */
+                        uint64_t key = gang_rack_key(memo, site);
                         if (map_get(&scratch->racks, key) != MAP_NONE)
                                 continue;
-                        if (map_set(&scratch->racks, key, 1) != 0)
+                        if (map_set(&scratch->racks, key, RACK_OPEN) != 0)
                                 return false;
                         counts = 1;
                 }
