@@ -93,11 +93,11 @@ static void say_limit(struct policy_diff *diff, const struct change *change)
         else if (old_rank == INT64_MAX)
                 policy_say(diff, "%s: gets a limit of %s on %s; running work above it %s",
                            change->path, new, change->what,
-                           is_work ? "goes on" : "goes on as spare");
+                           is_work ? "goes on" : "goes on, as spare where its class can be");
         else if (new_rank < old_rank)
                 policy_say(diff, "%s: limit on %s falls from %s to %s; running work above it %s",
                            change->path, change->what, old, new,
-                           is_work ? "goes on" : "goes on as spare");
+                           is_work ? "goes on" : "goes on, as spare where its class can be");
         else
                 policy_say(diff, "%s: limit on %s rises from %s to %s", change->path, change->what,
                            old, new);

@@ -60,8 +60,11 @@ void tenancy_free(struct tenancy *tenancy)
 
 /* ---- building ---- */
 
+/* Names become parts of paths and arguments: none looks like an option or a folder above. */
 static bool is_name(const char *name)
 {
+        if (*name == '.' || *name == '-')
+                return false;
         for (const char *at = name; *at; at++)
                 if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
                       (*at >= '0' && *at <= '9') || (*at && strchr("_.-", *at))))
@@ -108,7 +111,7 @@ int tenancy_add(struct tenancy *tenancy, uint16_t parent, const char *name, stru
 
         if (!is_name(name))
                 return err_set(err, ERR_INPUT,
-                               "'%s' is no name; write letters, digits, '_', '.' and '-'",
+                               "'%s' is no name; write letters, digits, '_', and not first '.' and '-'",
                                str_show(name, show));
         if (length >= TENANCY_WORD_MAX || above_length + length >= sizeof path)
                 return err_set(err, ERR_RANGE,

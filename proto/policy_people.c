@@ -176,7 +176,8 @@ static int read_user(const struct doc_node *map, struct principal *principal, st
                 return rc;
         if (user && (rc = policy_copy_name(run_as, user, principal->run_as, err)) < 0)
                 return rc;
-        if (user && (str_equal(user, "root") || user[0] == '-'))
+        if (user && (str_equal(user, "root") || user[0] == '-' ||
+                     strspn(user, "0123456789") == strlen(user)))
                 return doc_fail(run_as, err,
                                 "work of users does not run as '%s'; name another "
                                 "local user",

@@ -506,6 +506,8 @@ static const struct {
         {A "{protected: {T4: 1}}\n", "did you mean 'protect'"},
         {A "5\n", "is a single value; write a map"},
         {POLICY "tenants: {'a/b': {}}\n", "'a/b' is no name; write letters"},
+        {POLICY "tenants: {'..': {}}\n", "'..' is no name"},
+        {POLICY "tenants: {'-x': {}}\n", "'-x' is no name"},
         {POLICY "tenants: {'': {}}\n", "a key is empty"},
         {POLICY "tenants: {aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: {}}\n", "is too long; at most 31"},
         {A "{tenants: {b: {tenants: {c: {tenants: {d: {tenants: {e: {tenants: {f: {tenants: {g: "
@@ -603,6 +605,7 @@ static const struct {
         {PEOPLE "{name: ana, uid: -1}\n", "'-1' is negative"},
         {PEOPLE "{name: ana, uid: 0, tenants: {a: submitter}}\n", "name another local user"},
         {PEOPLE "{name: ana, run_as: root}\n", "does not run as 'root'"},
+        {PEOPLE "{name: ana, run_as: '0'}\n", "does not run as '0'"},
         {PEOPLE "{name: 'a b'}\n", "holds a blank"},
         {PEOPLE "{name: ana, pool: god}\n", "'god' is not known here"},
         {PEOPLE "{name: ana, pool: auditor}\n  - {name: ana, pool: auditor}\n",
