@@ -110,9 +110,10 @@ int tenancy_add(struct tenancy *tenancy, uint16_t parent, const char *name, stru
         int rc;
 
         if (!is_name(name))
-                return err_set(err, ERR_INPUT,
-                               "'%s' is no name; write letters, digits, '_', and not first '.' and '-'",
-                               str_show(name, show));
+                return err_set(
+                        err, ERR_INPUT,
+                        "'%s' is no name; write letters, digits, '_', and not first '.' and '-'",
+                        str_show(name, show));
         if (length >= TENANCY_WORD_MAX || above_length + length >= sizeof path)
                 return err_set(err, ERR_RANGE,
                                "'%s' is too long; at most %d bytes, and %d with all above it",
