@@ -13,20 +13,9 @@ static const char *const names[] = {
 #undef X
 };
 
-static const char *const helps[] = {
-#define X(name, wire, help) help,
-        POLICIES(X)
-#undef X
-};
-
 const char *policy_name(enum policy_kind kind)
 {
         return names[kind];
-}
-
-const char *policy_help(enum policy_kind kind)
-{
-        return helps[kind];
 }
 
 static int parse_seed(const char *text, uint64_t *ret_seed, struct err *err)

@@ -38,4 +38,3 @@ struct policy {
  * none, or no number; -ERR_RANGE: a seed below 0 or above 64 bits. Without a seed it is 1. */
 int policy_parse(const char *text, struct policy *ret_policy, struct err *err);
 const char *policy_name(enum policy_kind kind);
-const char *policy_help(enum policy_kind kind);

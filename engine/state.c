@@ -200,10 +200,3 @@ bool node_admits(const struct state *state, const struct node_desc *desc, const 
                 return false;
         return vocab_meets(state->vocab, desc->labels, need->where);
 }
-
-size_t state_bytes_per_waiting(const struct state *state)
-{
-        size_t map_slots = map_bytes(state->workload_by_id) / state->bounds.workloads_max;
-
-        return sizeof *state->workloads + map_slots;
-}

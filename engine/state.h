@@ -186,5 +186,3 @@ static inline bool node_has_room(const struct node *node, const struct need *nee
         return need->cpu_milli <= node->cpu_free && need->ram_mib <= node->ram_free &&
                need->disk_mib <= node->disk_free && need->network_mbit <= node->network_free;
 }
-
-size_t state_bytes_per_waiting(const struct state *state);      /* tables, per queued workload */

@@ -74,6 +74,22 @@ static void hash_free_nodes(const struct state *state, uint64_t *hash)
         }
 }
 
+/* Prices are named by the plan's hash; a demand may come without one. */
+static void hash_plan(const struct state *state, uint64_t *hash)
+{
+        const struct price_plan *plan = state->plan;
+
+        map_chain(hash, plan->hash);
+        map_chain(hash, (uint64_t)plan->priced << 32 | plan->shapes_count);
+        for (uint32_t s = 0; s < plan->shapes_count; s++) {
+                const struct price_shape *shape = &plan->shapes[s];
+                map_chain(hash, (uint64_t)shape->cpu_milli << 32 |
+                                        (uint64_t)shape->share_milli << 8 | shape->devices);
+                map_chain(hash, shape->models);
+                map_chain(hash, shape->weight);
+        }
+}
+
 uint64_t state_hash(const struct state *state)
 {
         uint64_t hash = 1;
@@ -96,7 +112,8 @@ uint64_t state_hash(const struct state *state)
                 if (state->workloads[w].live)
                         hash_workload(state, w, &hash);
         map_chain(&hash, state->plan_set);
-        map_chain(&hash, state->plan_set ? state->plan->hash : 0);
+        if (state->plan_set)
+                hash_plan(state, &hash);
         map_chain(&hash, (uint64_t)state->now_ms);
         map_chain(&hash, state->arrivals);
         return hash;

@@ -254,10 +254,7 @@ static void finish(struct run *run)
         uint32_t *from = runner->latencies_ns + run->measured_from;
         figures->p50_us = latency_us(from, runner->latencies_count - run->measured_from, 500);
         figures->p99_us = latency_us(from, runner->latencies_count - run->measured_from, 990);
-        figures->facts_hash = runner->facts_hash;
-        figures->plan_s = runner->plan_s;
-        figures->plan_priced = runner->plan->priced;
-        memcpy(figures->plan_note, runner->plan_note, sizeof figures->plan_note);
+        runner_sum_up(runner, &figures->summary);
 }
 
 static int prepare(struct run *run, struct policy policy, uint64_t seed, struct err *err)

@@ -22,10 +22,7 @@ struct poisson_figures {
         double count_pct, size_pct, units_pct;  /* over the measured time */
         uint64_t accepted, refused;
         double placements_per_s, p50_us, p99_us;
-        uint64_t facts_hash;
-        double plan_s;
-        bool plan_priced;
-        char plan_note[PLAN_NOTE_MAX];
+        struct runner_summary summary;
         uint32_t windows_count;
         struct poisson_window windows[POISSON_WINDOWS_MAX];
 };

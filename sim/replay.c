@@ -70,11 +70,12 @@ static void row_finish(const struct row *row, const struct scenario *scenario,
         run->peak_rss_mib = (double)time_peak_rss_mib();
 }
 
-static void note_plan(struct replay_run *run, double plan_s, bool priced, const char *note)
+static void add_summary(struct replay_run *run, const struct runner_summary *summary)
 {
-        run->plan_s += plan_s;
-        run->plan_priced = priced;
-        memcpy(run->plan_note, note, sizeof run->plan_note);
+        run->facts_hash = run->facts_hash * 31 + summary->facts_hash;
+        run->plan_s += summary->plan_s;
+        run->plan_priced = summary->plan_priced;
+        memcpy(run->plan_note, summary->plan_note, sizeof run->plan_note);
 }
 
 /* ---- the whole scenario ---- */
@@ -160,8 +161,7 @@ static int shuffled_seed(struct replay *replay, uint64_t seed, struct row *row,
         tally_add(&row->p99, figures.p99_us);
         run->accepted += figures.accepted;
         run->refused += figures.refused;
-        run->facts_hash = run->facts_hash * 31 + figures.facts_hash;
-        note_plan(run, figures.plan_s, figures.plan_priced, figures.plan_note);
+        add_summary(run, &figures.summary);
         return 0;
 }
 
@@ -187,8 +187,7 @@ static int poisson_seed(struct replay *replay, uint64_t seed, struct row *row,
                 tally_add(&row->p99, figures->p99_us);
                 run->accepted += figures->accepted;
                 run->refused += figures->refused;
-                run->facts_hash = run->facts_hash * 31 + figures->facts_hash;
-                note_plan(run, figures->plan_s, figures->plan_priced, figures->plan_note);
+                add_summary(run, &figures->summary);
         }
         mem_free(figures);
         return rc;

@@ -119,6 +119,14 @@ void runner_done(struct runner *runner)
         *runner = (struct runner){0};
 }
 
+void runner_sum_up(const struct runner *runner, struct runner_summary *ret_summary)
+{
+        *ret_summary = (struct runner_summary){.facts_hash = runner->facts_hash,
+                                               .plan_s = runner->plan_s,
+                                               .plan_priced = runner->plan->priced};
+        memcpy(ret_summary->plan_note, runner->plan_note, sizeof ret_summary->plan_note);
+}
+
 bool runner_cancelled(const struct runner *runner)
 {
         return runner->hooks && runner->hooks->cancel && *runner->hooks->cancel;

@@ -45,6 +45,16 @@ struct runner {
         size_t latencies_count, latencies_room;
 };
 
+/* What every protocol reports of its runner. */
+struct runner_summary {
+        uint64_t facts_hash;
+        double plan_s;
+        bool plan_priced;
+        char plan_note[PLAN_NOTE_MAX];
+};
+
+void runner_sum_up(const struct runner *runner, struct runner_summary *ret_summary);
+
 /* `copies` as in replay_state_new. The first plan is made at once where a popularity is given.
  * `learns`: counts arrivals and plans from them. */
 int runner_init(struct runner *runner, const struct replay_pool *pool, uint32_t copies,

@@ -137,11 +137,7 @@ static void finish(struct run *run)
         figures->refused = runner->arrived - runner->accepted;
         figures->count_pct = 100.0 * (double)runner->accepted / (double)runner->arrived;
         figures->units_pct = 100.0 * (double)run->given_milli / (double)run->asked_milli;
-        figures->waiting_bytes = state_bytes_per_waiting(runner->state);
-        figures->facts_hash = runner->facts_hash;
-        figures->plan_s = runner->plan_s;
-        figures->plan_priced = runner->plan->priced;
-        memcpy(figures->plan_note, runner->plan_note, sizeof figures->plan_note);
+        runner_sum_up(runner, &figures->summary);
 }
 
 int shuffled_run(const struct shuffled_setup *setup, struct policy policy, uint64_t seed,

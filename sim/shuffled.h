@@ -12,11 +12,7 @@ struct shuffled_figures {
         double placements_per_s; /* accepted ones, up to 100 % arrived (or the end) */
         double p50_us, p99_us;                  /* of submissions up to there */
         double ns_per_placement;
-        uint64_t waiting_bytes;
-        uint64_t facts_hash;
-        double plan_s;
-        bool plan_priced;
-        char plan_note[PLAN_NOTE_MAX];
+        struct runner_summary summary;
 };
 
 struct shuffled_setup {

@@ -348,20 +348,13 @@ static void print_case(uint64_t seed, const struct step_set *keep, unsigned last
         static struct history history;
         struct state *state = state_new(models, &(struct state_bounds){.nodes_max = 8});
         struct case_words words;
-        unsigned number = 0;
 
         if (!state || case_words_enter(state->vocab, &words) < 0)
                 return;
         history_make(&history, &small, &words, seed);
         printf("policy %s, %s\n", policy_name(policy_of(seed).kind),
                mode_of(seed) == MEMO_SCAN ? "all nodes looked at" : "indexed");
-        for (unsigned i = 0; i < history.count && i <= last; i++) {
-                char text[1024];
-                if (!step_set_has(keep, i))
-                        continue;
-                step_print(text, sizeof text, &history.steps[i], state->vocab, models);
-                printf("  %2u. %s\n", ++number, text);
-        }
+        shrink_print_steps(&history, keep, last, state->vocab, models);
         state_free(state);
 }
 

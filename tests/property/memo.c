@@ -344,19 +344,12 @@ static void print_case(uint64_t seed, const struct step_set *keep, unsigned last
         static struct history history;
         struct case_words words;
         struct state *state = open_state(&words);
-        unsigned number = 0;
 
         if (!state)
                 return;
         make(&history, &words, seed);
         printf("policy %s\n", policy_name(policy_of(seed).kind));
-        for (unsigned i = 0; i < history.count && i <= last; i++) {
-                char text[1024];
-                if (!step_set_has(keep, i))
-                        continue;
-                step_print(text, sizeof text, &history.steps[i], state->vocab, models);
-                printf("  %2u. %s\n", ++number, text);
-        }
+        shrink_print_steps(&history, keep, last, state->vocab, models);
         state_free(state);
 }
 

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/property/case.h"
+
 /* Written by the child, read by the parent. */
 struct board {
         uint64_t seed, done;
@@ -139,6 +141,20 @@ static bool read_seeds(const char *text, uint64_t *ret_first, uint64_t *ret_last
         if (end != text && strncmp(end, "..", 2) == 0)
                 *ret_last = strtoull(end + 2, &end, 10);
         return *end == '\0' && end != text && *ret_first <= *ret_last;
+}
+
+void shrink_print_steps(const struct history *history, const struct step_set *keep, unsigned last,
+                        const struct vocab *vocab, const struct model_table *models)
+{
+        unsigned number = 0;
+
+        for (unsigned i = 0; i < history->count && i <= last; i++) {
+                char text[1024];
+                if (!step_set_has(keep, i))
+                        continue;
+                step_print(text, sizeof text, &history->steps[i], vocab, models);
+                printf("  %2u. %s\n", ++number, text);
+        }
 }
 
 int shrink_main(const struct shrink *shrink, int argc, char **argv)

@@ -37,4 +37,12 @@ struct shrink {
         void (*print)(uint64_t seed, const struct step_set *keep, unsigned last);
 };
 
+struct history;
+struct model_table;
+struct vocab;
+
+/* What `print` is made of: the steps of the history that are in the set, up to `last`. */
+void shrink_print_steps(const struct history *history, const struct step_set *keep, unsigned last,
+                        const struct vocab *vocab, const struct model_table *models);
+
 int shrink_main(const struct shrink *shrink, int argc, char **argv); /* exit status */

@@ -56,7 +56,6 @@ static void names_are_read(void **state)
         for (unsigned kind = 0; kind < POLICIES_END; kind++) {
                 assert_int_equal(policy_parse(policy_name(kind), &policy, NULL), 0);
                 assert_int_equal(policy.kind, kind);
-                assert_true(policy_help(kind)[0] != '\0');
         }
 }
 
