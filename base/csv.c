@@ -272,7 +272,8 @@ static int map_columns(struct csv *csv, struct err *err)
                 if (csv->columns[column].need == CSV_REQUIRED &&
                     csv->field_of[column] == ABSENT)
                         return fail_missing(csv, column, err);
-        for (unsigned i = 0; i < csv->fields_count; i++) {
+        bool takes_rest = find_column(csv, CSV_REST) < csv->columns_count;
+        for (unsigned i = 0; i < csv->fields_count && !takes_rest; i++) {
                 unsigned column = 0;
                 while (column < csv->columns_count && csv->field_of[column] != i)
                         column++;

@@ -28,6 +28,9 @@ enum csv_need {
         CSV_IGNORED,    /* known, and never read */
 };
 
+/* A column of this name, CSV_IGNORED, stands for all that the other entries do not name. */
+#define CSV_REST "*"
+
 struct csv_column {
         const char *name;
         enum csv_need need;

@@ -16,10 +16,14 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "cli/command.h"
+#include "cli/explain_at.h"
+#include "cli/history_out.h"
+#include "cli/ledger_files.h"
 #include "cli/replay_out.h"
 #include "plan/plan.h"
 #include "proto/model_doc.h"
 #include "proto/scenario.h"
+#include "sim/history.h"
 #include "sim/replay.h"
 
 const struct command_option replay_options[] = {
@@ -28,14 +32,23 @@ const struct command_option replay_options[] = {
         {"models", 0, "FILE", "know these device models too (kind: DeviceModels)"},
         {"json", 0, "FILE|-", "write the figures as JSON; - prints them instead of the tables"},
         {"svg", 0, "FILE", "draw unallocated % over arrived % (shuffled arrivals only)"},
+        {"report", 0, "FILE|-", "of a history: a page on each policy, of what became of the pool"},
+        {"ledger", 0, "FILE|-", "of a history: where the capacity went, by day (CSV)"},
+        {"showback", 0, "FILE|-", "of a history: who held and lost it, by day (CSV)"},
+        {"focus", 0, "FILE|-", "of a history, one policy and seed: a bill in FOCUS 1.2 (CSV)"},
+        {"facts", 0, "FILE|-", "of a history: all that was decided, one JSON object a line"},
+        {"explain-at", 0, "TIME", "of a history: run up to then, say why work waits, and end"},
+        {"workload", 0, "N", "with --explain-at: explain this job (numbered from 1 as they come)"},
+        {"tenant", 0, "PATH", "with --explain-at: this tenant's jobs, and what would start for it"},
+        {"view", 0, "VIEW", "with --explain-at: as 'operator' (the default) or 'tenant' sees it"},
         {"quiet", 'q', NULL, "no progress"},
         {0},
 };
 
 const char replay_details[] =
         "A scenario is a document of kind Replay: a pool, a workload, what to compare. Its paths\n"
-        "start from its own folder. Every placement meets the same arrivals. docs/replay.md\n"
-        "describes all keys and figures.\n"
+        "start from its own folder. Every placement and policy meets the same arrivals.\n"
+        "docs/replay.md describes all keys and figures.\n"
         "\n"
         "placements:\n"
 #define X(name, wire, help) "  " wire ": " help "\n"
@@ -47,6 +60,7 @@ const char replay_details[] =
         "  berth replay examples/replay-pool.yaml --placement auto,first-fit --seeds 1..3\n"
         "  berth replay examples/replay-pool.yaml --svg curve.svg --json figures.json\n"
         "  berth replay examples/replay-slices.yaml --json - | jq '.runs[].acceptance'\n"
+        "  berth replay examples/philly.yaml            a history: its jobs wait\n"
         "\n"
         "exit status: 0 done; 2 a document, file or option is wrong; 130 stopped by Ctrl-C, and\n"
         "what was finished has been printed; 1 anything else\n";
@@ -112,6 +126,9 @@ struct job {
         struct model_table *models;
         struct scenario *scenario;
         struct replay_result *result;
+        struct history_result *history; /* instead, where jobs of a history wait */
+        struct ledger_files ledger;
+        struct explain_at explain;
         struct planner *planner;        /* one for all runs: it remembers plans */
 };
 
@@ -125,8 +142,9 @@ static int read_scenario(const struct command_call *call, struct job *job, struc
         job->models = model_table_new();
         job->scenario = mem_new(1, sizeof *job->scenario);
         job->result = mem_new(1, sizeof *job->result);
+        job->history = mem_new(1, sizeof *job->history);
         job->planner = planner_new();
-        if (!job->models || !job->scenario || !job->result || !job->planner)
+        if (!job->models || !job->scenario || !job->result || !job->history || !job->planner)
                 return err_set(err, ERR_NOMEM, "out of memory");
         if ((rc = model_doc_builtin(job->models, err)) < 0 ||
             (models && (rc = model_doc_load(models, job->models, err)) < 0) ||
@@ -169,14 +187,20 @@ static int check_output(const struct command_call *call, const struct scenario *
 {
         const char *inputs[] = {call->arguments[0], command_value(call, "models"),
                                 scenario->pool.openb_nodes, scenario->workload.openb_pods,
-                                scenario->demand_pods};
+                                scenario->demand_pods, scenario->workload.history.file};
+        bool is_input = false;
 
-        for (size_t i = 0; output && i < ARRAY_LEN(inputs); i++)
-                if (inputs[i] && is_same_file(output, inputs[i]))
-                        return err_set(err, ERR_INPUT,
-                                       "%s: is read by this replay and would be written over; "
-                                       "name another file", output);
-        return output ? check_folder(output, err) : 0;
+        if (!output)
+                return 0;
+        for (size_t i = 0; i < ARRAY_LEN(inputs); i++)
+                is_input = is_input || (inputs[i] && is_same_file(output, inputs[i]));
+        for (uint32_t p = 0; p < scenario->policies_count; p++)
+                is_input = is_input || is_same_file(output, scenario->policies[p].path);
+        if (is_input)
+                return err_set(err, ERR_INPUT,
+                               "%s: is read by this replay and would be written over; name another "
+                               "file", output);
+        return check_folder(output, err);
 }
 
 static int check_outputs(const struct command_call *call, struct job *job, struct err *err)
@@ -192,8 +216,16 @@ static int check_outputs(const struct command_call *call, struct job *job, struc
                 return err_set(err, ERR_INPUT, "--json and --svg name the same file; write two");
         if (job->svg && !replay_has_curve(job->scenario, err))
                 return -ERR_INPUT;
-        int rc = check_output(call, job->scenario, job->json, err);
-        return rc < 0 ? rc : check_output(call, job->scenario, job->svg, err);
+        int rc = explain_at_ask(call, job->scenario, &job->explain, err);
+        if (rc == 0)
+                rc = check_output(call, job->scenario, job->json, err);
+        if (rc == 0)
+                rc = check_output(call, job->scenario, job->svg, err);
+        if (rc == 0)
+                rc = ledger_files_ask(call, job->scenario, &job->ledger, err);
+        for (unsigned f = 0; rc == 0 && f < LEDGER_FILES_END; f++)
+                rc = check_output(call, job->scenario, job->ledger.paths[f], err);
+        return rc;
 }
 
 /* ---- what comes out ---- */
@@ -229,12 +261,35 @@ static int write_text(const struct job *job, bool is_whole, make_text *make, con
         return rc;
 }
 
+static int write_history(const struct job *job, bool is_whole, struct err *err)
+{
+        char *text = NULL;
+        size_t size;
+        int rc = 0;
+
+        if ((!job->json || !str_equal(job->json, "-")) && !ledger_files_print(&job->ledger))
+                rc = history_table(job->scenario, job->history, is_whole, terminal_width(), stdout,
+                                   err);
+        if (rc == 0)
+                rc = ledger_files_write(&job->ledger, job->scenario, job->models, job->history,
+                                        err);
+        if (rc < 0 || !job->json)
+                return rc;
+        rc = history_json(job->scenario, job->history, is_whole, &text, &size, err);
+        if (rc == 0)
+                rc = file_write(job->json, text, size, err);
+        mem_free(text);
+        return rc;
+}
+
 static int write_all(const struct job *job, bool is_whole, struct err *err)
 {
         bool takes_stdout = (job->json && str_equal(job->json, "-")) ||
                             (job->svg && str_equal(job->svg, "-"));
         int rc = 0;
 
+        if (scenario_is_history(job->scenario))
+                return write_history(job, is_whole, err);
         if (!takes_stdout)
                 rc = replay_table(job->scenario, job->result, is_whole, terminal_width(), stdout,
                                   err);
@@ -257,10 +312,17 @@ static int run_job(const struct command_call *call, struct job *job, bool *ret_s
                 return rc;
         progress.is_shown = !job->is_quiet && isatty(STDERR_FILENO);
         hooks.plan_arg = job->planner;
+        hooks.ledger = ledger_files_book(&job->ledger);
+        hooks.look = explain_at_look(&job->explain);
         planner_watch(job->planner, &hooks);
         catch_signals();
-        rc = replay_run_scenario(job->scenario, job->models, &hooks, job->result, err);
+        if (scenario_is_history(job->scenario))
+                rc = history_run_scenario(job->scenario, job->models, &hooks, job->history, err);
+        else
+                rc = replay_run_scenario(job->scenario, job->models, &hooks, job->result, err);
         clear_progress(&progress);
+        if (job->explain.is_wanted)
+                return explain_at_end(&job->explain, rc, err);
         *ret_stopped = rc == -ERR_CANCELLED;
         return rc == 0 || *ret_stopped ? write_all(job, rc == 0, err) : rc;
 }
@@ -287,5 +349,8 @@ int replay_command(const struct command_call *call)
         model_table_free(job.models);
         mem_free(job.scenario);
         mem_free(job.result);
+        history_result_done(job.history);
+        mem_free(job.history);
+        ledger_files_done(&job.ledger);
         return rc == 0 && stopped ? EXIT_STOPPED : exit_code(rc);
 }

@@ -19,6 +19,12 @@ bool replay_has_curve(const struct scenario *scenario, struct err *err)
 {
         if (scenario->workload.arrivals == ARRIVALS_SHUFFLED)
                 return true;
+        if (scenario_is_history(scenario)) {
+                err_set(err, ERR_INPUT,
+                        "%s: there is no curve to draw of a history; leave --svg out",
+                        scenario->file);
+                return false;
+        }
         err_set(err, ERR_INPUT,
                 "%s: there is no curve to draw: poisson arrivals fill the pool to one steady "
                 "level; leave --svg out",

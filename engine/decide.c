@@ -7,8 +7,10 @@
 #include "base/err.h"
 #include "engine/decide_impl.h"
 #include "engine/gang.h"
+#include "engine/hold.h"
 #include "engine/memo_impl.h"
 #include "engine/nearest.h"
+#include "engine/preempt.h"
 
 /* ---- facts under construction ---- */
 
@@ -51,17 +53,77 @@ static bool tables_hold(const struct state *state, uint32_t shape, uint32_t buck
                (bucket != NONE || state->buckets_count < state->bounds.buckets_max);
 }
 
-/* 1 or 0; remembers what was found for a bucket until a node is described anew. */
-static int could_fit(struct memo *memo, const struct state *state, const struct request *request,
-                     uint32_t bucket, struct err *err)
+/* Where what was found is remembered, until a node is described anew; NULL: nowhere yet. */
+static uint64_t *feasible_at(struct memo *memo, const struct request *request, uint32_t shape,
+                             uint32_t bucket)
 {
-        if (bucket != NONE && bucket < memo->buckets_room &&
-            memo->feasible[bucket] == state->nodes_version + 1)
+        if (!form_is_gang(&request->form))
+                return shape != NONE && shape < memo->tight_room ? &memo->feasible_alone[shape]
+                                                                 : NULL;
+        return bucket != NONE && bucket < memo->buckets_room ? &memo->feasible[bucket] : NULL;
+}
+
+/* 1 or 0. */
+static int could_fit(struct memo *memo, const struct state *state, const struct request *request,
+                     uint32_t shape, uint32_t bucket, struct err *err)
+{
+        uint64_t *at = feasible_at(memo, request, shape, bucket);
+
+        if (at && *at == state->nodes_version + 1)
                 return 1;
         int rc = gang_feasible(memo, state, &request->need, &request->form, err);
-        if (rc == 1 && bucket != NONE && bucket < memo->buckets_room)
-                memo->feasible[bucket] = state->nodes_version + 1;
+        if (rc == 1 && at)
+                *at = state->nodes_version + 1;
         return rc;
+}
+
+static bool may_use(const struct state *state, const struct request *request)
+{
+        const struct tenancy *tenancy = state->accounts->tenancy;
+        const struct tenant *tenant = &tenancy->tenants[request->tenant];
+        const struct service_class *class = &tenancy->classes[request->class];
+        bool models = request->need.devices == 0;
+
+        for (size_t m = 0; !models && m < model_count(state->models); m++)
+                models = (request->need.models >> m & 1) &&
+                         tenancy_limit(tenancy, request->tenant, (unsigned)m) != AMOUNT_NONE &&
+                         tenancy_limit(tenancy, request->tenant, DIM_ANY) != AMOUNT_NONE;
+        return (tenant->classes >> request->class & 1) && models &&
+               !(request->spare && class->stop == STOP_NEVER) &&
+               (class->time_limit_max_ms == 0 ||
+                (request->time_limit_ms > 0 &&
+                 request->time_limit_ms <= class->time_limit_max_ms));
+}
+
+static bool over_jobs(const struct state *state, uint16_t tenant)
+{
+        const struct tenancy *tenancy = state->accounts->tenancy;
+
+        if (tenancy->rules.over_jobs != OVER_JOBS_REFUSE)
+                return false;
+        for (uint32_t t = tenant; t != TENANT_NONE; t = tenancy->tenants[t].parent) {
+                uint64_t limit = tenancy->tenants[t].limit[DIM_JOBS];
+                if (limit == AMOUNT_NONE ||
+                    (amount_is_number(limit) &&
+                     *account_held(state->accounts, t, DIM_JOBS) + 1 > limit))
+                        return true;
+        }
+        return false;
+}
+
+/* FIT: nothing stands against it. */
+static enum gate gate_at_submission(const struct state *state, const struct request *request)
+{
+        const struct tenancy *tenancy = state->accounts->tenancy;
+
+        if (request->tenant >= tenancy->tenants_count || request->class >= tenancy->classes_count ||
+            !may_use(state, request))
+                return GATE_ALLOWED;
+        if (over_jobs(state, request->tenant))
+                return GATE_JOBS;
+        if (accounts_budget_empty(state, request->tenant, request->need.models, ON_EMPTY_REFUSE))
+                return GATE_BUDGET;
+        return GATE_FIT;
 }
 
 static int decide_submitted(struct memo *memo, const struct state *state,
@@ -77,11 +139,15 @@ static int decide_submitted(struct memo *memo, const struct state *state,
                 return err_prefix(err, "workload %" PRIu64, request.workload);
         uint32_t shape = state_shape(state, &request.need);
         uint32_t bucket = shape == NONE ? NONE
-                                        : state_bucket(state, shape, &request.form,
-                                                       request.priority);
+                                        : state_bucket(state, shape, &request);
+        if (state->accounts) {
+                enum gate gate = gate_at_submission(state, &request);
+                if (gate != GATE_FIT)
+                        return refuse(memo, request.workload, gate, NULL, err);
+        }
         if (!tables_hold(state, shape, bucket))
                 return refuse(memo, request.workload, GATE_TABLE, NULL, err);
-        rc = could_fit(memo, state, &request, bucket, err);
+        rc = could_fit(memo, state, &request, shape, bucket, err);
         if (rc < 0)
                 return rc;
         if (rc == 0) {
@@ -124,12 +190,10 @@ int plan_step(struct memo *memo, const struct state *state, uint32_t node, unsig
 }
 
 /* Instances of a workload that ends are destroyed; the device stays cut until wanted whole. */
-int release(struct memo *memo, const struct state *state, uint32_t slot, enum release_cause cause,
-            struct err *err)
+static int destroy_instances(struct memo *memo, const struct state *state, uint32_t slot,
+                             struct err *err)
 {
-        const struct workload *workload = &state->workloads[slot];
-
-        for (uint32_t place = workload->first_member; place != NONE;
+        for (uint32_t place = state->workloads[slot].first_member; place != NONE;
              place = state->members[place].next) {
                 const struct member *member = &state->members[place];
                 for (uint32_t held = member->first_part; held != NONE;
@@ -145,29 +209,201 @@ int release(struct memo *memo, const struct state *state, uint32_t slot, enum re
                                 return rc;
                 }
         }
+        return 0;
+}
+
+/* What ran since the newest checkpoint; all of a run without one. */
+static int64_t lost_ms(const struct workload *workload, int64_t now_ms)
+{
+        return workload->members_placed > 0 ? now_ms - workload->since_ms - workload->saved_ms : 0;
+}
+
+/* Those that wait for its good end will wait for ever: they are refused, and so on. */
+static int refuse_waiters(struct memo *memo, const struct state *state, uint32_t slot,
+                          struct err *err)
+{
+        uint32_t from = memo->facts_count;
+
+        for (;;) {
+                for (uint32_t at = state->workloads[slot].first_after; at != 0;
+                     at = state->afters[at - 1].next) {
+                        uint64_t id = state->workloads[state->afters[at - 1].waiter].id;
+                        bool told = false;
+                        for (uint32_t i = 0; i < memo->facts_count; i++)
+                                told |= memo->facts[i].kind == FACT_REFUSED &&
+                                        memo->facts[i].refused.workload == id;
+                        int rc = told ? 0 : refuse(memo, id, GATE_HOLD, NULL, err);
+                        if (rc)
+                                return rc;
+                }
+                while (from < memo->facts_count && memo->facts[from].kind != FACT_REFUSED)
+                        from++;
+                if (from == memo->facts_count)
+                        return 0;
+                slot = state_workload(state, memo->facts[from++].refused.workload);
+        }
+}
+
+int release(struct memo *memo, const struct state *state, uint32_t slot, enum release_cause cause,
+            int64_t now_ms, struct err *err)
+{
+        const struct workload *workload = &state->workloads[slot];
+        int rc = destroy_instances(memo, state, slot, err);
+
+        if (rc == 0)
+                rc = let_go_of_nodes(memo, state, slot, err);
+        if (rc == 0)
+                rc = withdraw_plan(memo, state, slot, err);
+        if (rc == 0 && cause != RELEASE_EXITED)
+                rc = refuse_waiters(memo, state, slot, err);
+        if (rc)
+                return rc;
         struct fact *fact = fact_add(memo, FACT_RELEASED);
         if (!fact)
                 return no_memory(err);
         fact->released.workload = workload->id;
         fact->released.cause = cause;
+        fact->released.lost_ms = cause == RELEASE_EXITED ? 0 : lost_ms(workload, now_ms);
         return 0;
 }
 
-static int decide_ended(struct memo *memo, const struct state *state, const struct input *input,
-                        struct err *err)
+int requeue(struct memo *memo, const struct state *state, uint32_t slot, enum release_cause cause,
+            int64_t now_ms, struct err *err)
 {
-        uint32_t slot = state_workload(state, input->workload);
+        const struct workload *workload = &state->workloads[slot];
+        int rc = destroy_instances(memo, state, slot, err);
+        struct fact *fact = rc ? NULL : fact_add(memo, FACT_REQUEUED);
+
+        if (!fact)
+                return rc ? rc : no_memory(err);
+        fact->requeued = (struct fact_requeued){
+                .workload = workload->id,
+                .cause = cause,
+                .attained_ms = workload->attained_ms + workload->saved_ms,
+                .lost_ms = lost_ms(workload, now_ms),
+                .counts = cause == RELEASE_STOPPED};
+        return 0;
+}
+
+static bool is_overtime(const struct workload *workload, int64_t now_ms)
+{
+        return workload->time_limit_ms > 0 &&
+               workload->attained_ms + now_ms - workload->since_ms > workload->time_limit_ms;
+}
+
+int decide_overtime(struct memo *memo, const struct state *state, int64_t now_ms, struct err *err)
+{
+        for (uint32_t w = 0; w < state->workload_slots.high; w++) {
+                const struct workload *workload = &state->workloads[w];
+                if (!workload->live || workload->members_placed == 0 ||
+                    workload->notice_until_ms || !is_overtime(workload, now_ms))
+                        continue;
+                struct fact *fact = fact_add(memo, FACT_NOTICED);
+                if (!fact)
+                        return no_memory(err);
+                fact->noticed.workload = workload->id;
+                fact->noticed.plan = NONE;
+                fact->noticed.until_ms = now_ms;
+                fact->noticed.units = 0;
+        }
+        return 0;
+}
+
+static int not_running(const struct workload *workload, const char *what, struct err *err)
+{
+        return err_set(err, ERR_INPUT,
+                       "workload %" PRIu64 " has not started: it can be cancelled, not %s",
+                       workload->id, what);
+}
+
+/* Ended badly: started again as often as it may be. */
+static int decide_failed(struct memo *memo, const struct state *state, uint32_t slot,
+                         int64_t now_ms, struct err *err)
+{
+        if (state->workloads[slot].retries > 0)
+                return requeue(memo, state, slot, RELEASE_FAILED, now_ms, err);
+        return release(memo, state, slot, RELEASE_FAILED, now_ms, err);
+}
+
+/* Told to stop, and gone: it waits again, unless its time was over. */
+static int decide_stopped(struct memo *memo, const struct state *state, uint32_t slot,
+                          int64_t now_ms, struct err *err)
+{
+        const struct workload *workload = &state->workloads[slot];
+
+        if (workload->notice_until_ms == 0)
+                return err_set(err, ERR_INPUT, "workload %" PRIu64 " has not been told to stop",
+                               workload->id);
+        if (now_ms < workload->notice_until_ms)
+                return err_set(err, ERR_INPUT,
+                               "workload %" PRIu64 " is stopped before its notice is over",
+                               workload->id);
+        if (workload->plan == 0 && is_overtime(workload, now_ms))
+                return release(memo, state, slot, RELEASE_TIMED_OUT, now_ms, err);
+        return requeue(memo, state, slot, RELEASE_STOPPED, now_ms, err);
+}
+
+static int decide_checkpointed(struct memo *memo, const struct state *state, uint32_t slot,
+                               int64_t now_ms, struct err *err)
+{
+        struct fact *fact = fact_add(memo, FACT_CHECKPOINT_SET);
+
+        if (!fact)
+                return no_memory(err);
+        fact->checkpoint.workload = state->workloads[slot].id;
+        fact->checkpoint.saved_ms = now_ms - state->workloads[slot].since_ms;
+        return 0;
+}
+
+static int decide_hold(struct memo *memo, const struct state *state, uint32_t slot, bool held,
+                       struct err *err)
+{
+        const struct workload *workload = &state->workloads[slot];
+        int rc = held ? withdraw_plan(memo, state, slot, err) : 0;
+        struct fact *fact = rc ? NULL : fact_add(memo, FACT_HOLDS_SET);
+
+        if (!fact)
+                return rc ? rc : no_memory(err);
+        fact->holds.workload = workload->id;
+        fact->holds.holds = (uint8_t)(held ? workload->holds | HOLD_USER
+                                           : workload->holds & ~HOLD_USER);
+        return 0;
+}
+
+static int decide_of_workload(struct memo *memo, const struct state *state,
+                              const struct input *input, int64_t now_ms, struct err *err)
+{
+        uint64_t id = input->kind == INPUT_HOLD_CHANGED ? input->hold.workload : input->workload;
+        uint32_t slot = state_workload(state, id);
 
         if (slot == NONE)
-                return err_set(err, ERR_NOT_FOUND, "there is no workload %" PRIu64,
-                               input->workload);
-        if (input->kind == INPUT_EXITED && state->workloads[slot].members_placed == 0)
-                return err_set(err, ERR_INPUT,
-                               "workload %" PRIu64
-                               " has not started: it can be cancelled, not exit",
-                               input->workload);
-        return release(memo, state, slot,
-                       input->kind == INPUT_EXITED ? RELEASE_EXITED : RELEASE_CANCELLED, err);
+                return err_set(err, ERR_NOT_FOUND, "there is no workload %" PRIu64, id);
+        const struct workload *workload = &state->workloads[slot];
+        bool runs = workload->members_placed > 0;
+        switch (input->kind) {
+        case INPUT_CANCELLED:
+                return release(memo, state, slot, RELEASE_CANCELLED, now_ms, err);
+        case INPUT_HOLD_CHANGED:
+                return decide_hold(memo, state, slot, input->hold.held, err);
+        case INPUT_EXITED:
+                return runs ? release(memo, state, slot, RELEASE_EXITED, now_ms, err)
+                            : not_running(workload, "exit", err);
+        case INPUT_FAILED:
+                return runs ? decide_failed(memo, state, slot, now_ms, err)
+                            : not_running(workload, "fail", err);
+        case INPUT_STOPPED:
+                return runs ? decide_stopped(memo, state, slot, now_ms, err)
+                            : not_running(workload, "be stopped", err);
+        default:
+                return runs ? decide_checkpointed(memo, state, slot, now_ms, err)
+                            : not_running(workload, "save a checkpoint", err);
+        }
+}
+
+static bool is_of_workload(enum input_kind kind)
+{
+        return kind == INPUT_CANCELLED || kind == INPUT_EXITED || kind == INPUT_FAILED ||
+               kind == INPUT_STOPPED || kind == INPUT_CHECKPOINTED || kind == INPUT_HOLD_CHANGED;
 }
 
 int engine_decide(const struct state *state, struct memo *memo, const struct input *input,
@@ -180,15 +416,16 @@ int engine_decide(const struct state *state, struct memo *memo, const struct inp
         if (memo->state != state)
                 memo_adopt(memo, state);
         if (step > 0) {
-                rc = decide_queue(memo, state, input, &more, err);
+                rc = decide_queue(memo, state, input, now_ms, step, &more, err);
         } else if (input->kind == INPUT_SUBMITTED) {
                 rc = decide_submitted(memo, state, &input->request, &more, err);
-        } else if (input->kind == INPUT_CANCELLED || input->kind == INPUT_EXITED) {
-                rc = decide_ended(memo, state, input, err);
-                more = state->waiting > 0;
+        } else if (is_of_workload(input->kind)) {
+                rc = decide_of_workload(memo, state, input, now_ms, err);
+                /* A checkpoint gives nobody room. */
+                more = input->kind != INPUT_CHECKPOINTED;
         } else {
                 rc = decide_pool(memo, state, input, now_ms, err);
-                more = state->waiting > 0;
+                more = true;
         }
         if (rc)
                 return rc;

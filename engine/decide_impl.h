@@ -15,9 +15,15 @@ int plan_step(struct memo *memo, const struct state *state, uint32_t node, unsig
               struct fact_layout step, struct err *err);
 /* Destroys the instances of a workload and releases it. */
 int release(struct memo *memo, const struct state *state, uint32_t slot, enum release_cause cause,
-            struct err *err);
+            int64_t now_ms, struct err *err);
+
+/* It leaves its places and waits again, from its last checkpoint. */
+int requeue(struct memo *memo, const struct state *state, uint32_t slot, enum release_cause cause,
+            int64_t now_ms, struct err *err);
+/* Adds notices for running work whose time limit is over. */
+int decide_overtime(struct memo *memo, const struct state *state, int64_t now_ms, struct err *err);
 
 int decide_queue(struct memo *memo, const struct state *state, const struct input *input,
-                 bool *ret_more, struct err *err);
+                 int64_t now_ms, unsigned step, bool *ret_more, struct err *err);
 int decide_pool(struct memo *memo, const struct state *state, const struct input *input,
                 int64_t now_ms, struct err *err);

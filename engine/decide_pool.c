@@ -3,7 +3,9 @@
 
 #include "base/err.h"
 #include "engine/decide_impl.h"
+#include "engine/accounts.h"
 #include "engine/memo_impl.h"
+#include "engine/preempt.h"
 
 static const char *name_text(const struct state *state, unsigned name)
 {
@@ -24,11 +26,44 @@ static int find_node(const struct state *state, unsigned name, uint32_t *ret_nod
 
 static bool released_already(const struct memo *memo, uint64_t workload)
 {
-        for (uint32_t i = 0; i < memo->facts_count; i++)
-                if (memo->facts[i].kind == FACT_RELEASED &&
-                    memo->facts[i].released.workload == workload)
+        for (uint32_t i = 0; i < memo->facts_count; i++) {
+                const struct fact *fact = &memo->facts[i];
+                if ((fact->kind == FACT_RELEASED && fact->released.workload == workload) ||
+                    (fact->kind == FACT_REQUEUED && fact->requeued.workload == workload))
                         return true;
+        }
         return false;
+}
+
+/* Without a policy it is for the caller to submit it again. */
+static int lose_one(struct memo *memo, const struct state *state, uint32_t slot, int64_t now_ms,
+                    struct err *err)
+{
+        if (state->accounts && !state->workloads[slot].once)
+                return requeue(memo, state, slot, RELEASE_LOST, now_ms, err);
+        return release(memo, state, slot, RELEASE_LOST, now_ms, err);
+}
+
+/* Room that was being made on devices that are gone is made no more. */
+static int lose_plans(struct memo *memo, const struct state *state, uint32_t node,
+                      uint32_t devices, struct err *err)
+{
+        for (uint32_t p = 0; p < state->plan_slots.high; p++) {
+                const struct plan *plan = &state->plans[p];
+                bool hit = false;
+                if (!plan->live)
+                        continue;
+                for (uint32_t at = plan->first_place; at != NONE;
+                     at = state->plan_places[at].next) {
+                        const struct plan_place *place = &state->plan_places[at];
+                        for (unsigned i = 0; place->node == node && i < place->parts_count; i++)
+                                hit |= devices >> place->parts[i].device & 1;
+                }
+                int rc = hit ? withdraw_plan(memo, state, plan->beneficiary, err) : 0;
+                if (rc)
+                        return rc;
+        }
+        return 0;
 }
 
 static bool holds_any(const struct state *state, const struct member *member, unsigned devices)
@@ -42,8 +77,10 @@ static bool holds_any(const struct state *state, const struct member *member, un
 /* Ends what has a part on one of the devices; ALL_OF_NODE also what has none. */
 #define ALL_OF_NODE UINT32_MAX
 static int lose(struct memo *memo, const struct state *state, uint32_t node, uint32_t devices,
-                struct err *err)
+                bool plans, int64_t now_ms, struct err *err)
 {
+        if (plans && lose_plans(memo, state, node, devices, err) != 0)
+                return no_memory(err);
         for (uint32_t place = state->nodes[node].first_member; place != NONE;
              place = state->members[place].node_next) {
                 const struct member *member = &state->members[place];
@@ -52,7 +89,7 @@ static int lose(struct memo *memo, const struct state *state, uint32_t node, uin
                 const struct workload *workload = &state->workloads[member->workload];
                 if (workload->members_placed > 1 && released_already(memo, workload->id))
                         continue;
-                int rc = release(memo, state, member->workload, RELEASE_LOST, err);
+                int rc = lose_one(memo, state, member->workload, now_ms, err);
                 if (rc)
                         return rc;
         }
@@ -81,7 +118,7 @@ static int check_desc(const struct state *state, const struct node_desc *desc, s
 }
 
 static int decide_node_set(struct memo *memo, const struct state *state, const struct input *input,
-                           struct err *err)
+                           int64_t now_ms, struct err *err)
 {
         struct node_desc settled = input->node;
         const struct node_desc *desc = &settled;
@@ -109,7 +146,12 @@ static int decide_node_set(struct memo *memo, const struct state *state, const s
                                        "node '%s' is in use: its devices cannot change; drain it "
                                        "first",
                                        name_text(state, desc->name));
-                rc = lose(memo, state, node, desc->broken & ~(uint32_t)now->broken, err);
+                bool other = desc->drained || desc->plane != now->plane ||
+                             desc->labels != now->labels || desc->model != now->model ||
+                             desc->devices != now->devices;
+                rc = other ? lose_plans(memo, state, node, ALL_OF_NODE, err) : 0;
+                rc = rc ? rc : lose(memo, state, node, desc->broken & ~(uint32_t)now->broken,
+                                    !other, now_ms, err);
                 if (rc)
                         return rc;
         } else {
@@ -124,14 +166,32 @@ static int decide_node_set(struct memo *memo, const struct state *state, const s
         return 0;
 }
 
+/* A capacity hold on a node that goes. */
+static int let_go_of(struct memo *memo, const struct state *state, uint32_t node, struct err *err)
+{
+        uint32_t held_for = state->nodes[node].held_for;
+
+        if (held_for == 0)
+                return 0;
+        struct fact *fact = fact_add(memo, FACT_NODE_LET_GO);
+        if (!fact)
+                return no_memory(err);
+        fact->node_held.workload = state->workloads[held_for - 1].id;
+        fact->node_held.node = node;
+        fact->node_held.until_ms = 0;
+        return 0;
+}
+
 static int decide_node_failed(struct memo *memo, const struct state *state, uint32_t name,
-                              struct err *err)
+                              int64_t now_ms, struct err *err)
 {
         uint32_t node = NONE;
         int rc = find_node(state, name, &node, err);
 
         if (rc == 0)
-                rc = lose(memo, state, node, ALL_OF_NODE, err);
+                rc = lose(memo, state, node, ALL_OF_NODE, true, now_ms, err);
+        if (rc == 0)
+                rc = let_go_of(memo, state, node, err);
         if (rc)
                 return rc;
         struct fact *fact = fact_add(memo, FACT_NODE_DOWN);
@@ -153,6 +213,11 @@ static int decide_node_removed(struct memo *memo, const struct state *state, uin
                 return err_set(err, ERR_INPUT,
                                "node '%s' still has work on it; drain it, or report it failed",
                                name_text(state, name));
+        rc = lose_plans(memo, state, node, ALL_OF_NODE, err);
+        if (rc == 0)
+                rc = let_go_of(memo, state, node, err);
+        if (rc)
+                return rc;
         struct fact *fact = fact_add(memo, FACT_NODE_GONE);
         if (!fact)
                 return no_memory(err);
@@ -163,7 +228,7 @@ static int decide_node_removed(struct memo *memo, const struct state *state, uin
 /* ---- layouts, plans, time ---- */
 
 static int decide_layout(struct memo *memo, const struct state *state,
-                         const struct layout_report *report, struct err *err)
+                         const struct layout_report *report, int64_t now_ms, struct err *err)
 {
         uint32_t node = NONE;
         int rc = find_node(state, report->node, &node, err);
@@ -194,7 +259,7 @@ static int decide_layout(struct memo *memo, const struct state *state,
                                "allotted",
                                name_text(state, report->node), report->device);
         if (report->failed) {
-                rc = lose(memo, state, node, 1u << report->device, err);
+                rc = lose(memo, state, node, 1u << report->device, true, now_ms, err);
                 if (rc)
                         return rc;
         }
@@ -272,26 +337,90 @@ static int decide_tick(struct memo *memo, const struct state *state, int64_t now
         return 0;
 }
 
+/* ---- policy ---- */
+
+static int check_policy(const struct state *state, const struct tenancy *tenancy, struct err *err)
+{
+        const struct tenancy *before = state->accounts ? state->accounts->tenancy : NULL;
+
+        if (tenancy->tenants_count == 0 || tenancy->classes_count == 0)
+                return err_set(err, ERR_INPUT, "a policy without tenants or classes");
+        for (uint32_t w = 0; before && w < state->workload_slots.high; w++) {
+                if (!state->workloads[w].live)
+                        continue;
+                const struct bucket *bucket = &state->buckets[state->workloads[w].bucket];
+                const char *tenant = before->tenants[bucket->tenant].path;
+                const char *class = before->classes[bucket->class].name;
+                if (tenancy_find(tenancy, tenant) < 0)
+                        return err_set(err, ERR_INPUT,
+                                       "the policy has no tenant '%s', which has live work; keep "
+                                       "it (with limit: 0, nothing of it starts) until that ends",
+                                       tenant);
+                if (tenancy_class_find(tenancy, class) < 0)
+                        return err_set(err, ERR_INPUT,
+                                       "the policy has no class '%s', which has live work; keep "
+                                       "it until that ends",
+                                       class);
+        }
+        return 0;
+}
+
+static int decide_policy(struct memo *memo, const struct state *state, struct accounts *accounts,
+                         struct err *err)
+{
+        int rc = check_policy(state, accounts->tenancy, err);
+
+        if (rc)
+                return rc;
+        struct fact *fact = fact_add(memo, FACT_POLICY_IN);
+        if (!fact)
+                return no_memory(err);
+        fact->accounts = accounts;
+        return 0;
+}
+
+static int decide_freeze(struct memo *memo, const struct state *state, struct freeze freeze,
+                         struct err *err)
+{
+        if (freeze.plane && freeze.frozen &&
+            state->frozen_planes_count == FROZEN_PLANES_MAX)
+                return err_set(err, ERR_FULL, "at most %d planes can be frozen",
+                               FROZEN_PLANES_MAX);
+        struct fact *fact = fact_add(memo, FACT_FREEZE_IN);
+        if (!fact)
+                return no_memory(err);
+        fact->freeze = freeze;
+        return 0;
+}
+
 int decide_pool(struct memo *memo, const struct state *state, const struct input *input,
                 int64_t now_ms, struct err *err)
 {
         switch (input->kind) {
         case INPUT_NODE_JOINED:
         case INPUT_NODE_CHANGED:
-                return decide_node_set(memo, state, input, err);
+                return decide_node_set(memo, state, input, now_ms, err);
         case INPUT_NODE_FAILED:
-                return decide_node_failed(memo, state, input->node_name, err);
+                return decide_node_failed(memo, state, input->node_name, now_ms, err);
         case INPUT_NODE_REMOVED:
                 return decide_node_removed(memo, state, input->node_name, err);
         case INPUT_LAYOUT_OBSERVED:
-                return decide_layout(memo, state, &input->layout, err);
+                return decide_layout(memo, state, &input->layout, now_ms, err);
         case INPUT_PLAN_SET:
                 return decide_plan(memo, input->plan, err);
         case INPUT_TICKED:
                 return decide_tick(memo, state, now_ms, err);
+        case INPUT_POLICY_SET:
+                return decide_policy(memo, state, input->accounts, err);
+        case INPUT_FREEZE_SET:
+                return decide_freeze(memo, state, input->freeze, err);
         case INPUT_SUBMITTED:
         case INPUT_CANCELLED:
         case INPUT_EXITED:
+        case INPUT_FAILED:
+        case INPUT_STOPPED:
+        case INPUT_CHECKPOINTED:
+        case INPUT_HOLD_CHANGED:
         case INPUTS_END:
                 break;
         }

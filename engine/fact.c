@@ -42,9 +42,29 @@ const char *gate_name(enum gate gate)
 
 const char *release_cause_name(enum release_cause cause)
 {
-        static const char *const names[] = {"exited", "cancelled", "lost"};
+        static const char *const names[] = {
+#define X(name, wire) wire,
+                RELEASE_CAUSES(X)
+#undef X
+        };
+        return names[cause];
+}
 
-        _Static_assert(sizeof names / sizeof names[0] == RELEASE_CAUSES_END, "a name per cause");
+const char *standing_name(enum standing standing)
+{
+        static const char *const names[] = {"protected", "standard", "spare"};
+
+        _Static_assert(sizeof names / sizeof names[0] == STANDINGS_END, "a name per standing");
+        return names[standing];
+}
+
+const char *plan_cause_name(enum plan_cause cause)
+{
+        static const char *const names[] = {
+#define X(name, wire) wire,
+                PLAN_CAUSES(X)
+#undef X
+        };
         return names[cause];
 }
 

@@ -10,18 +10,25 @@
 #include "engine/need.h"
 
 struct price_plan;
+struct accounts;
 
 /* Exogenous ones come from outside; endogenous ones are reports that an earlier decision caused. */
 #define INPUTS(X)                                                       \
         X(SUBMITTED,       "submitted",       true)                     \
         X(CANCELLED,       "cancelled",       true)                     \
-        X(EXITED,          "exited",          false)                    \
+        X(EXITED,          "exited",          false)    /* ended well */ \
+        X(FAILED,          "failed",          false)    /* ended badly */ \
+        X(STOPPED,         "stopped",         false)    /* after a notice: its devices are free */ \
+        X(CHECKPOINTED,    "checkpointed",    false)    /* what it did so far is durable */ \
+        X(HOLD_CHANGED,    "user_hold_changed", true)                   \
         X(NODE_JOINED,     "node_joined",     true)                     \
         X(NODE_CHANGED,    "node_changed",    true)                     \
         X(NODE_FAILED,     "node_failed",     true)                     \
         X(NODE_REMOVED,    "node_removed",    true)                     \
         X(LAYOUT_OBSERVED, "layout_observed", false)                    \
         X(PLAN_SET,        "demand_plan_set", true)                     \
+        X(POLICY_SET,      "policy_set",      true)                     \
+        X(FREEZE_SET,      "freeze_set",      true)                     \
         X(TICKED,          "time_ticked",     true)
 
 enum input_kind {
@@ -36,6 +43,20 @@ enum input_kind {
         X(REFUSED,       "refused")       /* not accepted, or not now */ \
         X(ALLOCATED,     "allocated")     /* one member got its place */ \
         X(RELEASED,      "released")      /* a workload is gone, and what it held is free */ \
+        X(REQUEUED,      "requeued")      /* what it held is free; it waits again, in its place */ \
+        X(CHECKPOINT_SET, "checkpoint_set") /* run time that is safe from now on */ \
+        X(HOLDS_SET,     "holds_set")     /* why a workload is not in the queue's order yet */ \
+        X(RESCUED,       "rescued")       /* it has waited so long that it goes first from now on */ \
+        X(STANDING_SET,  "standing_set")  /* of a running workload */   \
+        X(PROMISES_SEEN, "promises_seen") /* what came free of a promise has been passed on */ \
+        X(PLANNED,       "preemption_planned")                          \
+        X(PLACE_KEPT,    "place_kept")    /* placement lock: a member's place in the plan */ \
+        X(NOTICED,       "noticed")       /* a victim has been told */  \
+        X(PLAN_ENDED,    "preemption_ended")                            \
+        X(NODE_HELD,     "node_held")     /* capacity hold */           \
+        X(NODE_LET_GO,   "node_let_go")                                 \
+        X(POLICY_IN,     "policy_in_force")                             \
+        X(FREEZE_IN,     "freeze_in_force")                             \
         X(LAYOUT_STEP,   "layout_step")   /* planned change of how a device is cut */ \
         X(LAYOUT_SEEN,   "layout_seen")   /* what a node reported of it */ \
         X(NODE_SET,      "node_set")      /* joined, or described anew */ \
@@ -55,10 +76,15 @@ const char *input_name(enum input_kind kind);
 bool input_is_exogenous(enum input_kind kind);
 const char *fact_name(enum fact_kind kind);
 
-/* The gates that placement has; quotas, budgets and order will stand between them. */
+/* In the order in which they are looked at: the first that fails gives the verdict. */
 #define GATES(X)                                                        \
-        X(ALLOWED,  "ALLOWED")  /* the request contradicts itself or names what is not there */ \
+        X(ALLOWED,  "ALLOWED")  /* the tenant may not use this class, model, method or plane */ \
         X(FEASIBLE, "FEASIBLE") /* no possible state of the pool fits it */ \
+        X(JOBS,     "JOBS")     /* limit on active or running jobs */   \
+        X(LIMIT,    "LIMIT")    /* a quota would be exceeded */         \
+        X(BUDGET,   "BUDGET")   /* the period's device-hours are used up */ \
+        X(HOLD,     "HOLD")     /* user hold, dependency, array, start time */ \
+        X(ORDER,    "ORDER")    /* it would fit, but others have the claim */ \
         X(FIT,      "FIT")      /* nothing fits now */                  \
         X(TABLE,    "TABLE")    /* a bounded table is full */
 
@@ -71,10 +97,53 @@ enum gate {
 
 const char *gate_name(enum gate gate);
 
-enum release_cause { RELEASE_EXITED, RELEASE_CANCELLED, RELEASE_LOST, RELEASE_CAUSES_END };
+#define RELEASE_CAUSES(X)                                               \
+        X(EXITED,    "exited")                                          \
+        X(FAILED,    "failed")                                          \
+        X(CANCELLED, "cancelled")                                       \
+        X(LOST,      "lost")            /* its node or device failed */ \
+        X(STOPPED,   "stopped")         /* preempted */                 \
+        X(TIMED_OUT, "timed_out")       /* its time limit */
+
+enum release_cause {
+#define X(name, wire) RELEASE_##name,
+        RELEASE_CAUSES(X)
+#undef X
+        RELEASE_CAUSES_END
+};
+
+enum standing { STANDING_PROTECTED, STANDING_STANDARD, STANDING_SPARE, STANDINGS_END };
+
+/* The promise that protected work draws on. */
+struct promise {
+        uint16_t tenant;                /* whose */
+        bool any;                       /* the one for any model; else those for its models */
+};
+
+/* Why a workload is not in the queue's order yet: a set. */
+enum { HOLD_USER = 1, HOLD_AFTER = 2, HOLD_START = 4, HOLD_ARRAY = 8 };
+
+/* What a plan of preemption is for. */
+#define PLAN_CAUSES(X)                                                          \
+        X(PROTECT,    "protect")        /* the beneficiary is due its promise */ \
+        X(ORDER,      "order")          /* it goes before work that all, or all before it, may stop */ \
+        X(TIME_SLICE, "time_slice")     /* it ran less than work of its class */ \
+        X(GATHER,     "gather")         /* room for wide work: defragmentation */
+
+enum plan_cause {
+#define X(name, wire) PLAN_##name,
+        PLAN_CAUSES(X)
+#undef X
+        PLAN_CAUSES_END
+};
+
+enum plan_end { PLAN_DONE, PLAN_WITHDRAWN, PLAN_ENDS_END };
+
 enum layout_op { LAYOUT_CUT_ON, LAYOUT_CUT_OFF, LAYOUT_CREATE, LAYOUT_DESTROY, LAYOUT_OPS_END };
 
 const char *release_cause_name(enum release_cause cause);
+const char *standing_name(enum standing standing);
+const char *plan_cause_name(enum plan_cause cause);
 const char *layout_op_name(enum layout_op op);
 
 /* A node as its agent or the pool document describes it. Ids are the state's vocabulary's. */
@@ -92,6 +161,12 @@ struct node_desc {
         uint64_t artifacts;             /* bit a: artifact a lies here */
 };
 
+/* No starts and no stops; running work is untouched. */
+struct freeze {
+        uint16_t plane;                 /* 0: the whole pool */
+        bool frozen;
+};
+
 struct layout_report {
         uint32_t node;                  /* name */
         uint8_t device;
@@ -104,7 +179,13 @@ struct input {
         enum input_kind kind;
         union {
                 struct request request;         /* SUBMITTED */
-                uint64_t workload;              /* CANCELLED, EXITED */
+                uint64_t workload;      /* CANCELLED, EXITED, FAILED, STOPPED, CHECKPOINTED */
+                struct {
+                        uint64_t workload;
+                        bool held;
+                } hold;                         /* HOLD_CHANGED */
+                struct accounts *accounts;      /* POLICY_SET; see accounts.h for who owns it */
+                struct freeze freeze;           /* FREEZE_SET */
                 struct node_desc node;          /* NODE_JOINED, NODE_CHANGED */
                 uint32_t node_name;             /* NODE_FAILED, NODE_REMOVED */
                 struct layout_report layout;    /* LAYOUT_OBSERVED */
@@ -123,8 +204,32 @@ struct fact_allocated {
         uint64_t workload;
         uint32_t node;                  /* node number in the state */
         uint16_t member;
+        uint8_t standing;               /* enum standing: of the workload */
+        struct promise promise;         /* PROTECTED */
         uint8_t parts_count;
         struct part parts[NODE_DEVICES_MAX];
+};
+
+struct fact_requeued {
+        uint64_t workload;
+        enum release_cause cause;
+        int64_t attained_ms;            /* run time that checkpoints hold, of all its runs */
+        int64_t lost_ms;                /* run time of the run that ended, beyond its checkpoint */
+        bool counts;                    /* as one of the stops a day it bears */
+};
+
+struct fact_planned {
+        uint64_t beneficiary;
+        uint32_t plan;                  /* number */
+        enum plan_cause cause;
+        uint32_t victims, places;
+        int64_t until_ms;               /* the latest end of its notices */
+        uint64_t loss;                  /* expected, in unit-seconds */
+};
+
+struct fact_kept {
+        uint32_t plan;
+        struct fact_allocated place;
 };
 
 struct fact_layout {
@@ -144,7 +249,43 @@ struct fact {
                 struct {
                         uint64_t workload;
                         enum release_cause cause;
+                        int64_t lost_ms;        /* as in fact_requeued */
                 } released;
+                struct fact_requeued requeued;
+                struct {
+                        uint64_t workload;
+                        int64_t saved_ms;       /* run time of this run that is safe */
+                } checkpoint;
+                struct {
+                        uint64_t workload;
+                        uint8_t holds;          /* HOLD_ set */
+                } holds;
+                struct {
+                        uint64_t workload;
+                        enum standing standing;
+                        struct promise promise;
+                } standing;
+                uint64_t rescued;               /* workload */
+                uint16_t tree;                  /* PROMISES_SEEN: a root tenant */
+                struct fact_planned planned;
+                struct fact_kept kept;
+                struct {
+                        uint64_t workload;
+                        uint32_t plan;          /* NONE: its time limit */
+                        int64_t until_ms;       /* it is not ended before */
+                        uint64_t units;         /* that it holds */
+                } noticed;
+                struct {
+                        uint32_t plan;
+                        enum plan_end end;
+                } plan_ended;
+                struct {
+                        uint64_t workload;
+                        uint32_t node;
+                        int64_t until_ms;       /* when it is expected to be enough */
+                } node_held;                    /* NODE_HELD, NODE_LET_GO */
+                struct accounts *accounts;      /* POLICY_IN */
+                struct freeze freeze;
                 struct fact_layout layout_step;
                 struct {
                         uint32_t node;

@@ -22,16 +22,24 @@ static uint32_t site_limit(struct memo *memo, uint32_t shape, const struct site 
         return site_limit_by_devices(limit, rooms, site->devices, need->devices);
 }
 
+static bool is_open_to(const struct node *node, struct gang_right right)
+{
+        if (node->frozen || (node->held_for && node->held_for != right.slot + 1))
+                return false;
+        return right.models == UINT64_MAX ||
+               (node->desc.devices > 0 && (right.models >> node->desc.model & 1));
+}
+
 static bool add_sites(struct memo *memo, struct gang_scratch *scratch, uint32_t number,
-                      uint32_t shape, const struct form *form, enum near_level level)
+                      uint32_t shape, const struct form *form, struct gang_right right,
+                      enum near_level level)
 {
         const struct node *node = &memo->state->nodes[number];
         const struct need *need = &memo->state->shapes[shape].need;
         unsigned group = gang_group_size(&node->desc, level);
         unsigned first = 0;
 
-        if (node->status != NODE_UP || memo->links[number].class == NONE ||
-            !node_admits(memo->state, &node->desc, need) || !node_has_room(node, need))
+        if (node->status != NODE_UP || !is_open_to(node, right) || !node_admits(memo->state, &node->desc, need) || !node_has_room(node, need))
                 return true;
         do {
                 unsigned left = node->desc.devices - first;
@@ -58,7 +66,9 @@ static bool site_score(struct memo *memo, uint32_t shape, struct site *site)
 {
         struct view view = {.kind = memo->links[site->node].kind,
                             .cpu_free = site->cpu - site->cpu % memo->ops->bucket_milli,
-                            .held = memo->classes[memo->links[site->node].class].view.held,
+                            .held = memo->ops->wants_held
+                                            ? node_held_mask(&memo->state->nodes[site->node])
+                                            : 0,
                             .model = memo->state->nodes[site->node].desc.model,
                             .count = site->devices};
         struct class class;
@@ -277,6 +287,7 @@ static int place_in(struct memo *memo, uint32_t shape, const struct form *form, 
 }
 
 static int place_at(struct memo *memo, uint32_t shape, const struct form *form,
+                    struct gang_right right,
                     enum near_level level, struct err *err)
 {
         struct gang_scratch *scratch = gang_scratch_of(memo);
@@ -284,7 +295,7 @@ static int place_at(struct memo *memo, uint32_t shape, const struct form *form,
         if (!scratch)
                 return err_set(err, ERR_NOMEM, "out of memory while placing a gang");
         for (uint32_t n = 0; n < memo->state->node_slots.high; n++)
-                if (!add_sites(memo, scratch, n, shape, form, level))
+                if (!add_sites(memo, scratch, n, shape, form, right, level))
                         return err_set(err, ERR_NOMEM, "out of memory while placing a gang");
         if (!gang_sum_domains(memo, scratch, form))
                 return err_set(err, ERR_NOMEM, "out of memory while placing a gang");
@@ -294,12 +305,12 @@ static int place_at(struct memo *memo, uint32_t shape, const struct form *form,
 
 /* A preferred level loosens step by step up to the pool. */
 int gang_place(struct memo *memo, uint32_t shape, const struct form *form,
-               const struct gang_place **ret_places, struct err *err)
+               struct gang_right right, const struct gang_place **ret_places, struct err *err)
 {
         int rc = 0;
 
         for (unsigned level = form->near; rc == 0; level++) {
-                rc = place_at(memo, shape, form, (enum near_level)level, err);
+                rc = place_at(memo, shape, form, right, (enum near_level)level, err);
                 if (form->near_required || level == NEAR_NONE || level == NEAR_POOL)
                         break;
         }

@@ -20,10 +20,16 @@ struct gang_place {
         struct part parts[NODE_DEVICES_MAX];
 };
 
+/* Who places: on which device models, and whose capacity hold is its own. */
+struct gang_right {
+        uint64_t models;
+        uint32_t slot;
+};
+
 /* 1: placed, *ret_places holds form->members places (owned by the memo, until the next call);
  * 0: it does not fit now; -ERR_NOMEM. */
 int gang_place(struct memo *memo, uint32_t shape, const struct form *form,
-               const struct gang_place **ret_places, struct err *err);
+               struct gang_right right, const struct gang_place **ret_places, struct err *err);
 
 /* Whether the pool as it is described could hold it if nobody else were there; nodes that are down,
  * drained or have broken devices count in full. 1, 0 or -ERR_NOMEM. Needs no interned shape. */

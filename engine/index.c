@@ -135,11 +135,30 @@ static bool settle_top(struct memo *memo, struct shape_heap *heap)
         return false;
 }
 
+static bool class_is_of(const struct memo *memo, uint32_t class, uint64_t models)
+{
+        const struct view *view = &memo->classes[class].view;
+
+        return models == UINT64_MAX || (view->count > 0 && (models >> view->model & 1));
+}
+
+/* The top entry waits beside the heap until the search is over. */
+static bool put_aside(struct memo *memo, struct shape_heap *heap, uint32_t *aside)
+{
+        if (!memo_room(memo, &memo->aside, &memo->aside_room, *aside, sizeof *memo->aside)) {
+                memo->failed = true;
+                return false;
+        }
+        memo->aside[(*aside)++] = heap->entries[0];
+        heap_pop(heap);
+        return true;
+}
+
 /* Equal classes may still differ in what scores do not see: cores below the bucket, memory, disk,
  * network. A class without any node with room is dropped; it comes back through the log when a
  * node joins it. Where only a later node has room, classes behind it count as well, until none can
  * do better. */
-static uint32_t best_node(struct memo *memo, uint32_t shape)
+static uint32_t best_node(struct memo *memo, uint32_t shape, uint64_t models)
 {
         struct shape_heap *heap = &memo->heaps[shape];
         const struct need *need = &memo->state->shapes[shape].need;
@@ -152,6 +171,11 @@ static uint32_t best_node(struct memo *memo, uint32_t shape)
                 struct entry top = heap->entries[0];
                 if (best_at != NONE && !goes_before(&top, &best))
                         break;
+                if (!class_is_of(memo, top.class, models)) {
+                        if (!put_aside(memo, heap, &aside))
+                                break;
+                        continue;
+                }
                 uint32_t node = class_first(memo, top.class, need);
                 if (node == NONE) {
                         memo->classes[top.class].dropped = true;
@@ -166,12 +190,8 @@ static uint32_t best_node(struct memo *memo, uint32_t shape)
                 }
                 if (found.rank == top.rank)
                         break;
-                if (!memo_room(memo, &memo->aside, &memo->aside_room, aside, sizeof *memo->aside)) {
-                        memo->failed = true;
+                if (!put_aside(memo, heap, &aside))
                         break;
-                }
-                memo->aside[aside++] = top;
-                heap_pop(heap);
         }
         while (aside > 0) {
                 heap->entries[heap->count] = memo->aside[--aside];
@@ -180,7 +200,7 @@ static uint32_t best_node(struct memo *memo, uint32_t shape)
         return best_at;
 }
 
-static uint32_t scan_node(struct memo *memo, uint32_t shape)
+static uint32_t scan_node(struct memo *memo, uint32_t shape, uint64_t models)
 {
         const struct need *need = &memo->state->shapes[shape].need;
         struct entry best = {0};
@@ -190,7 +210,8 @@ static uint32_t scan_node(struct memo *memo, uint32_t shape)
                 uint32_t class = memo->links[node].class;
                 struct entry entry;
                 struct move move;
-                if (class == NONE || !node_has_room(&memo->state->nodes[node], need))
+                if (class == NONE || !class_is_of(memo, class, models) ||
+                    !node_has_room(&memo->state->nodes[node], need))
                         continue;
                 if (!evaluate(memo, memo->look_of[shape], &memo->classes[class], &entry.key, &move))
                         continue;
@@ -204,7 +225,7 @@ static uint32_t scan_node(struct memo *memo, uint32_t shape)
 }
 
 /* Counts the nodes where it fits, then walks to the one drawn. */
-static uint32_t draw_node(struct memo *memo, uint32_t shape, uint64_t draw)
+static uint32_t draw_node(struct memo *memo, uint32_t shape, uint64_t models, uint64_t draw)
 {
         const struct need *need = &memo->state->shapes[shape].need;
         uint64_t count = 0, wanted = UINT64_MAX;
@@ -214,7 +235,8 @@ static uint32_t draw_node(struct memo *memo, uint32_t shape, uint64_t draw)
                         uint32_t class = memo->links[node].class;
                         struct move move;
                         int64_t key;
-                        if (class == NONE || !node_has_room(&memo->state->nodes[node], need) ||
+                        if (class == NONE || !class_is_of(memo, class, models) ||
+                            !node_has_room(&memo->state->nodes[node], need) ||
                             !evaluate(memo, memo->look_of[shape], &memo->classes[class], &key,
                                       &move))
                                 continue;
@@ -229,11 +251,11 @@ static uint32_t draw_node(struct memo *memo, uint32_t shape, uint64_t draw)
         return NONE;
 }
 
-static uint32_t random_best(struct memo *memo, uint32_t shape, uint64_t draw,
+static uint32_t random_best(struct memo *memo, uint32_t shape, uint64_t models, uint64_t draw,
                             struct move *ret_move)
 {
         uint64_t drawn = map_mix(map_mix(memo->policy.seed) ^ draw);
-        uint32_t node = draw_node(memo, shape, drawn);
+        uint32_t node = draw_node(memo, shape, models, drawn);
 
         if (node == NONE)
                 return NONE;
@@ -243,21 +265,38 @@ static uint32_t random_best(struct memo *memo, uint32_t shape, uint64_t draw,
         return fits ? node : NONE;
 }
 
-uint32_t index_best(struct memo *memo, uint32_t shape, uint64_t draw, struct move *ret_move)
+uint32_t index_best(struct memo *memo, uint32_t shape, uint64_t models, uint64_t draw,
+                    struct move *ret_move)
 {
         uint32_t node = NONE;
         int64_t key;
 
         if (memo->policy.kind == POLICY_RANDOM)
-                return random_best(memo, shape, draw, ret_move);
+                return random_best(memo, shape, models, draw, ret_move);
         if (memo->mode == MEMO_SCAN)
-                node = scan_node(memo, shape);
+                node = scan_node(memo, shape, models);
         else if (catch_up(memo, shape))
-                node = best_node(memo, shape);
+                node = best_node(memo, shape, models);
         if (node == NONE || memo->failed)
                 return NONE;
         bool fits = evaluate(memo, memo->look_of[shape], &memo->classes[memo->links[node].class],
                              &key, ret_move);
         assert(fits || memo->failed);
         return fits ? node : NONE;
+}
+
+bool node_best(struct memo *memo, uint32_t shape, uint32_t node, int64_t *ret_key,
+               struct move *ret_move)
+{
+        struct class class;
+        struct view view;
+
+        if (!node_has_room(&memo->state->nodes[node], &memo->state->shapes[shape].need))
+                return false;
+        if (!view_of_node(memo, node, &view)) {
+                memo->failed = true;
+                return false;
+        }
+        class_make(memo, &view, &class);
+        return evaluate(memo, memo->look_of[shape], &class, ret_key, ret_move);
 }

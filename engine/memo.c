@@ -6,6 +6,8 @@
 #include "base/mem.h"
 #include "engine/gang.h"
 #include "engine/memo_impl.h"
+#include "engine/order.h"
+#include "engine/preempt.h"
 
 struct memo *memo_new(struct policy policy, enum memo_mode mode)
 {
@@ -82,7 +84,17 @@ void memo_free(struct memo *memo)
         map_done(&memo->look_by_hash);
         mem_free(memo->aside);
         mem_free(memo->facts);
+        for (uint32_t b = 0; b < memo->buckets_room; b++)
+                mem_free(memo->lines[b].waiters);
+        mem_free(memo->lines);
         mem_free(memo->blocked);
+        mem_free(memo->tight);
+        mem_free(memo->feasible_alone);
+        mem_free(memo->asked);
+        mem_free(memo->hold_for);
+        mem_free(memo->hold_until);
+        mem_free(memo->hold_places);
+        preempt_scratch_free(memo->preempt);
         mem_free(memo->feasible);
         mem_free(memo->open);
         gang_scratch_free(memo->gang);
@@ -93,8 +105,14 @@ void memo_adopt(struct memo *memo, const struct state *state)
 {
         forget(memo);
         memo->settled = false;
-        for (uint32_t b = 0; b < memo->buckets_room; b++)
+        for (uint32_t b = 0; b < memo->buckets_room; b++) {
                 memo->blocked[b] = memo->feasible[b] = 0;
+                memo->lines[b].version = 0;
+        }
+        for (uint32_t b = 0; b < memo->asked_room; b++)
+                memo->asked[b] = 0;
+        for (uint32_t s = 0; s < memo->tight_room; s++)
+                memo->tight[s] = memo->feasible_alone[s] = 0;
         memo->state = state;
 }
 
@@ -220,7 +238,7 @@ void view_settle(const struct memo *memo, struct view *view)
         }
 }
 
-static uint32_t held_mask(const struct node *node)
+uint32_t node_held_mask(const struct node *node)
 {
         uint32_t mask = 0;
 
@@ -228,6 +246,16 @@ static uint32_t held_mask(const struct node *node)
                 if (node->held[h])
                         mask |= 1u << h;
         return mask;
+}
+
+/* As scores see it: a placement lock closes a device as a fault does. */
+static struct device_state condition_of(const struct device *device)
+{
+        struct device_state state = device->state;
+
+        if (device->kept_for)
+                state.broken = 1;
+        return state;
 }
 
 static bool same_condition(const struct spot *spot, const struct device_state *state)
@@ -254,13 +282,13 @@ bool view_of_node(struct memo *memo, uint32_t number, struct view *ret_view)
                 return false;
         *ret_view = (struct view){.kind = link->kind,
                                   .cpu_free = node->cpu_free - node->cpu_free % bucket,
-                                  .held = memo->ops->wants_held ? held_mask(node) : 0,
+                                  .held = memo->ops->wants_held ? node_held_mask(node) : 0,
                                   .model = node->desc.model,
                                   .count = node->desc.devices};
         for (unsigned d = 0; d < node->desc.devices; d++) {
-                const struct device_state *device = &node_devices(state, number)[d].state;
-                if (link->spots[d] == 0 || !same_condition(&memo->spots[link->spots[d]], device))
-                        link->spots[d] = spot_intern(memo, node->desc.model, device);
+                struct device_state device = condition_of(&node_devices(state, number)[d]);
+                if (link->spots[d] == 0 || !same_condition(&memo->spots[link->spots[d]], &device))
+                        link->spots[d] = spot_intern(memo, node->desc.model, &device);
                 if (link->spots[d] == 0)
                         return false;
                 ret_view->spots[d] = link->spots[d];
@@ -322,7 +350,9 @@ static bool node_follow(struct memo *memo, uint32_t number)
                 return true;
         if (!view_of_node(memo, number, &view))
                 return false;
-        class_join(memo, number, &view);
+        /* Where room is held, or nothing may start, nobody finds it by the index. */
+        if (!memo->state->nodes[number].held_for && !memo->state->nodes[number].frozen)
+                class_join(memo, number, &view);
         return true;
 }
 

@@ -13,6 +13,11 @@
 #include "engine/price.h"
 #include "engine/state.h"
 
+struct contender;
+struct line;
+struct place;
+struct preempt_scratch;
+
 #define SPOTS_MAX (1u << 20)            /* more conditions than this: the memo starts anew */
 
 struct spot {
@@ -170,6 +175,7 @@ struct memo {
         uint32_t aside_room;
 
         bool synced;
+        bool out_of_memory;             /* a line could not be made: decide() gives up */
         bool failed;                    /* some table was full: nothing found now counts */
         uint64_t changes_seen, plan_seen;
 
@@ -178,11 +184,22 @@ struct memo {
         /* decide: */
         struct fact *facts;
         uint32_t facts_count, facts_room;
+        struct line *lines;             /* by bucket; see order.h */
         uint64_t *blocked;              /* by bucket: state->freed + 1 when it did not fit */
         uint64_t *feasible;             /* by bucket: state->nodes_version + 1 when it could fit */
+        uint64_t *feasible_alone;       /* by shape: the same for one member without wishes */
         uint32_t buckets_room;
-        uint32_t *open;                 /* scratch: a heap of buckets that may fit */
+        struct contender *open;         /* scratch: a heap of who may fit */
         uint32_t open_room;
+        uint64_t *asked;                /* by bucket: state->order_version + 1 when no plan was found */
+        uint32_t asked_room;
+        uint64_t *tight;                /* by shape: state->freed + 1 when nothing fitted */
+        uint32_t tight_room;
+        uint32_t *hold_for;             /* scratch of hold.c, by node */
+        int64_t *hold_until;
+        struct place *hold_places;
+        uint32_t hold_room, hold_places_room;
+        struct preempt_scratch *preempt;
         bool settled;
         uint64_t settled_freed, settled_arrivals;
         struct gang_scratch *gang;
@@ -194,6 +211,7 @@ void memo_adopt(struct memo *memo, const struct state *state);
 /* Brings the memo up to the state. 0 or -ERR_NOMEM (the memo is then empty, not wrong). */
 int memo_sync(struct memo *memo, const struct state *state, struct err *err);
 bool view_of_node(struct memo *memo, uint32_t node, struct view *ret_view);     /* false: no room */
+uint32_t node_held_mask(const struct node *node);       /* bit = HELD_ class that lies there */
 void view_settle(const struct memo *memo, struct view *view);   /* sorts spots, sums them up */
 /* Grows an array of the memo to hold index `need`; false: out of memory. */
 bool memo_room(struct memo *memo, void *array_pointer, uint32_t *room, uint32_t need, size_t size);
@@ -222,8 +240,12 @@ bool draw_move(struct memo *memo, uint32_t look, const struct class *class, uint
                struct move *ret_move);
 
 /* index.c: the best node for one member of the shape; NONE: it fits nowhere (or memo->failed).
- * `draw` is what the policy `random` mixes into its seed. */
-uint32_t index_best(struct memo *memo, uint32_t shape, uint64_t draw, struct move *ret_move);
+ * `models`: only on these. `draw` is what the policy `random` mixes into its seed. */
+uint32_t index_best(struct memo *memo, uint32_t shape, uint64_t models, uint64_t draw,
+                    struct move *ret_move);
+/* The same of one node, whether or not it stands in a class. */
+bool node_best(struct memo *memo, uint32_t shape, uint32_t node, int64_t *ret_key,
+               struct move *ret_move);
 
 /* policy_*.c */
 const struct policy_ops *policy_ops_of(const struct memo *memo, const struct state *state);

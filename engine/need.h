@@ -80,12 +80,28 @@ struct form {
         uint8_t reserved;       /* zero */
 };
 
+#define AFTER_MAX       8               /* workloads that one waits for */
+#define RUN_MS_MAX      INT64_C(3155760000000)  /* 100 years: the longest time limit or period */
+
 struct request {
         uint64_t workload;      /* the caller's id, unique while it lives */
         struct need need;
         struct form form;
-        int32_t priority;       /* higher goes first */
+        int32_t priority;       /* higher goes first, before all that a policy says */
+        uint16_t tenant, class; /* indexes of the policy in force; 0 where there is none */
         bool once;              /* refused instead of queued when it does not fit now */
+        bool spare;             /* by choice work that all others may stop */
+        bool user_hold;         /* waits until its owner lets it go */
+        bool service;           /* stays: it has no duration that could be learned */
+        uint8_t after_count;
+        uint16_t retries;       /* started again after it ended badly, so often at most */
+        uint32_t array;         /* tasks of one array bear one number of the caller's; 0 = none */
+        uint32_t array_at_once; /* tasks of it that may run at the same time; 0 = all */
+        uint64_t after[AFTER_MAX];      /* must have ended well before it may start */
+        int64_t start_ms;               /* does not start before; 0 = at once */
+        int64_t time_limit_ms;          /* ends then; 0 = none */
+        int64_t checkpoint_every_ms;    /* saves by itself so often; 0 = not */
+        int64_t checkpoint_within_ms;   /* saves when it is told, in so much time; 0 = not */
 };
 
 /* Brings a request into canonical form (fields that cannot matter become 0) and checks bounds and

@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "engine/accounts.h"
 #include "engine/price.h"
 
 /* ---- life ---- */
@@ -22,7 +23,9 @@ static void bounds_defaults(struct state_bounds *bounds)
         if (bounds->shapes_max == 0)
                 bounds->shapes_max = 4096;
         if (bounds->buckets_max == 0)
-                bounds->buckets_max = 8192;
+                bounds->buckets_max = 32768;
+        if (bounds->plans_max == 0)
+                bounds->plans_max = 8192;
 }
 
 static struct map *new_map(uint32_t entries_max)
@@ -39,6 +42,12 @@ static struct map *new_map(uint32_t entries_max)
         return map;
 }
 
+/* Each plan may be for a gang as wide as the pool, but not all of them. */
+static uint32_t plan_places_max(const struct state_bounds *bounds)
+{
+        return bounds->plans_max + bounds->nodes_max * NODE_DEVICES_MAX;
+}
+
 static bool state_tables(struct state *state)
 {
         const struct state_bounds *bounds = &state->bounds;
@@ -49,20 +58,26 @@ static bool state_tables(struct state *state)
                                  sizeof *state->devices);
         state->shapes = mem_new(bounds->shapes_max, sizeof *state->shapes);
         state->fits = mem_new((size_t)bounds->shapes_max * MODELS_MAX, sizeof *state->fits);
+        state->units = mem_new((size_t)bounds->shapes_max * MODELS_MAX, sizeof *state->units);
         state->buckets = mem_new(bounds->buckets_max, sizeof *state->buckets);
         state->workloads = mem_new(bounds->workloads_max, sizeof *state->workloads);
         state->members = mem_new(bounds->members_max, sizeof *state->members);
         state->parts = mem_new(bounds->parts_max, sizeof *state->parts);
+        state->plans = mem_new(bounds->plans_max, sizeof *state->plans);
+        state->plan_places = mem_new(plan_places_max(bounds), sizeof *state->plan_places);
+        state->afters = mem_new(bounds->workloads_max, sizeof *state->afters);
         state->plan = mem_new(1, sizeof *state->plan);
         state->changes = mem_new(CHANGES_RING, sizeof *state->changes);
         state->node_by_name = new_map(bounds->nodes_max);
         state->shape_by_hash = new_map(bounds->shapes_max);
         state->bucket_by_hash = new_map(bounds->buckets_max);
         state->workload_by_id = new_map(bounds->workloads_max);
+        state->array_running = new_map(bounds->workloads_max);
         return state->vocab && state->nodes && state->devices && state->shapes && state->fits &&
                state->buckets && state->workloads && state->members && state->parts &&
                state->plan && state->changes && state->node_by_name && state->shape_by_hash &&
-               state->bucket_by_hash && state->workload_by_id;
+               state->bucket_by_hash && state->workload_by_id && state->array_running &&
+               state->units && state->plans && state->plan_places && state->afters;
 }
 
 static struct slots new_slots(uint32_t max)
@@ -87,6 +102,9 @@ struct state *state_new(const struct model_table *models, const struct state_bou
         state->workload_slots = new_slots(state->bounds.workloads_max);
         state->member_slots = new_slots(state->bounds.members_max);
         state->part_slots = new_slots(state->bounds.parts_max);
+        state->plan_slots = new_slots(state->bounds.plans_max);
+        state->plan_place_slots = new_slots(plan_places_max(&state->bounds));
+        state->after_slots = new_slots(state->bounds.workloads_max);
         return state;
 }
 
@@ -105,6 +123,12 @@ void state_free(struct state *state)
         free_map(state->shape_by_hash);
         free_map(state->bucket_by_hash);
         free_map(state->workload_by_id);
+        free_map(state->array_running);
+        accounts_free(state->accounts);
+        mem_free(state->units);
+        mem_free(state->plans);
+        mem_free(state->plan_places);
+        mem_free(state->afters);
         vocab_free(state->vocab);
         mem_free(state->nodes);
         mem_free(state->devices);
@@ -141,24 +165,32 @@ uint32_t state_shape(const struct state *state, const struct need *need)
         }
 }
 
-uint32_t state_bucket(const struct state *state, uint32_t shape, const struct form *form,
-                      int32_t priority)
+static bool bucket_takes(const struct bucket *bucket, uint32_t shape,
+                         const struct request *request)
 {
-        for (uint64_t key = bucket_hash(shape, form, priority);; key++) {
+        return bucket->shape == shape && bucket->priority == request->priority &&
+               bucket->tenant == request->tenant && bucket->class == request->class &&
+               bucket->spare == request->spare && form_equal(&bucket->form, &request->form);
+}
+
+uint32_t state_bucket(const struct state *state, uint32_t shape, const struct request *request)
+{
+        for (uint64_t key = bucket_hash(shape, request);; key++) {
                 uint32_t found = map_get(state->bucket_by_hash, key);
                 if (found == MAP_NONE)
                         return NONE;
-                const struct bucket *bucket = &state->buckets[found];
-                if (bucket->shape == shape && bucket->priority == priority &&
-                    form_equal(&bucket->form, form))
+                if (bucket_takes(&state->buckets[found], shape, request))
                         return found;
         }
 }
 
-uint64_t bucket_hash(uint32_t shape, const struct form *form, int32_t priority)
+uint64_t bucket_hash(uint32_t shape, const struct request *request)
 {
-        uint64_t hash = map_mix(((uint64_t)shape << 32) | (uint32_t)priority);
+        const struct form *form = &request->form;
+        uint64_t hash = map_mix(((uint64_t)shape << 32) | (uint32_t)request->priority);
 
+        hash = map_mix(hash ^ ((uint64_t)request->tenant << 32 | (uint64_t)request->class << 8 |
+                               request->spare));
         return map_mix(hash ^ ((uint64_t)form->members << 32 | (uint64_t)form->near << 16 |
                                (uint64_t)form->near_required << 8 | form->spread));
 }

@@ -15,9 +15,12 @@
 
 #include "engine/fact.h"
 #include "engine/model.h"
+#include "engine/units.h"
 #include "engine/vocab.h"
 
 #define NONE UINT32_MAX
+
+#define FROZEN_PLANES_MAX 64
 
 struct state_bounds {
         uint32_t nodes_max;
@@ -25,7 +28,8 @@ struct state_bounds {
         uint32_t members_max;           /* placed members of all workloads */
         uint32_t parts_max;             /* their device parts */
         uint32_t shapes_max;
-        uint32_t buckets_max;           /* shape x form x priority */
+        uint32_t buckets_max;           /* shape x form x priority x tenant x class x spare */
+        uint32_t plans_max;             /* of preemption, under way */
 };
 
 enum node_status { NODE_FREE_SLOT, NODE_UP, NODE_DOWN };
@@ -34,6 +38,7 @@ struct device {
         struct device_state state;
         uint32_t epoch;                 /* of its newest layout step */
         uint32_t seen_epoch;            /* newest one a node has reported */
+        uint32_t kept_for;              /* plan + 1 that has a placement lock on it; 0 = none */
         bool cut;                       /* partitioning is switched on (as planned) */
 };
 
@@ -51,6 +56,9 @@ struct node {
                 network_free;           /* 0 where more is used than there is */
         uint32_t first_member;          /* list of placed members */
         uint16_t held[HELD_CLASSES];    /* placed members of each class */
+        uint32_t held_for;              /* workload slot + 1 with a capacity hold on it; 0 = none */
+        int64_t held_until_ms;          /* when room for it is expected */
+        bool frozen;                    /* its plane, or the pool */
 };
 
 struct shape {
@@ -59,24 +67,69 @@ struct shape {
         uint64_t models;                /* models on which it can ever be placed, of those */
 };
 
-/* Waiting workloads that only differ in id and arrival: first in, first out. */
+/* Waiting workloads that differ in id, arrival and run times only, in order of arrival. */
 struct bucket {
         uint32_t shape;
         struct form form;
         int32_t priority;
+        uint16_t tenant, class;
+        bool spare;
         uint32_t head, tail, count;     /* workload slots */
 };
 
 struct workload {
         uint64_t id;
         uint64_t arrival;               /* number of its submission */
-        int64_t since_ms;               /* submitted, or placed */
+        int64_t submitted_ms;
+        int64_t since_ms;               /* queued (again), or placed */
+        int64_t waited_ms;              /* in the queue, before since_ms */
+        int64_t attained_ms;            /* run time of earlier runs that checkpoints hold */
+        int64_t saved_ms;               /* ... of this run: up to its newest checkpoint */
+        int64_t start_ms, time_limit_ms;
+        int64_t checkpoint_every_ms, checkpoint_within_ms;
+        int64_t notice_until_ms;        /* 0: it has not been told to stop */
+        int64_t stops_from_ms;          /* the day that `stops` counts */
         uint32_t bucket;
-        uint32_t next, prev;            /* in its bucket, while waiting */
+        uint32_t next, prev;            /* in its bucket while waiting; else in its tree's list */
         uint32_t first_member;          /* list of placed members; NONE while waiting */
+        uint32_t plan;                  /* plan + 1: that frees room for it, or takes its own */
+        uint32_t first_after;           /* list of those that wait for its end; slot + 1 */
+        uint32_t array, array_at_once;
         uint16_t members_placed;
-        bool once;
+        uint16_t stops;                 /* that count, of the day */
+        uint16_t retries;
+        uint16_t nodes_held;            /* by its capacity hold */
+        uint8_t after_count;            /* workloads that it waits for */
+        uint8_t standing;               /* enum standing, while placed */
+        struct promise promise;         /* PROTECTED */
+        uint8_t holds;                  /* HOLD_ set: not in the queue's order */
+        bool rescued;                   /* goes first in its class; see order.h */
+        bool once, service, live;
+};
+
+/* A plan of preemption under way: room is being made for a waiting workload. */
+struct plan {
+        uint32_t beneficiary;           /* workload slot */
+        uint32_t victims;               /* that still run */
+        uint32_t places;                /* kept so far */
+        uint32_t first_place;
+        uint8_t cause;                  /* enum plan_cause */
+        int64_t until_ms;
         bool live;
+};
+
+/* A member's place in a plan. */
+struct plan_place {
+        uint32_t next;
+        uint32_t node;
+        uint16_t member;
+        uint8_t parts_count;
+        struct part parts[NODE_DEVICES_MAX];
+};
+
+/* `waiter` waits for the end of another workload. */
+struct after_link {
+        uint32_t waiter, next;          /* workload slot; slot + 1 of the next link */
 };
 
 struct member {
@@ -99,6 +152,8 @@ struct slots {
         uint32_t max, high, free, used;
 };
 
+struct accounts;
+
 struct state {
         struct state_bounds bounds;
         const struct model_table *models;       /* borrowed */
@@ -109,6 +164,7 @@ struct state {
         struct device *devices;                 /* NODE_DEVICES_MAX of each node slot */
         struct shape *shapes;
         struct part_fit *fits;                  /* MODELS_MAX of each shape; see shape_fit() */
+        uint32_t *units; /* MODELS_MAX of each shape: least units of one member on that model */
         uint32_t shapes_count;
         struct bucket *buckets;
         uint32_t buckets_count;
@@ -118,18 +174,36 @@ struct state {
         struct slots member_slots;
         struct held_part *parts;
         struct slots part_slots;
+        struct plan *plans;
+        struct slots plan_slots;
+        struct plan_place *plan_places;
+        struct slots plan_place_slots;
+        struct after_link *afters;
+        struct slots after_slots;
 
-        struct map *node_by_name, *shape_by_hash, *bucket_by_hash, *workload_by_id;
+        struct map *node_by_name, *shape_by_hash, *bucket_by_hash, *workload_by_id,
+                *array_running;                 /* running tasks, by array */
 
         struct price_plan *plan;                /* plan_set: whether it holds one */
         bool plan_set;
-        int64_t now_ms;
+        struct accounts *accounts;              /* NULL: no policy is in force */
+        uint64_t capacity[MODELS_MAX];  /* units of healthy devices of nodes that take work */
+        uint64_t capacity_models;       /* bit = model with any */
+        uint32_t devices_max;                   /* most devices of a node there was */
+        uint32_t nodes_held;                    /* by capacity holds */
+        bool frozen;                            /* the whole pool */
+        uint16_t frozen_planes[FROZEN_PLANES_MAX];
+        uint32_t frozen_planes_count;
+        int64_t now_ms;                         /* of the newest tick */
         uint64_t arrivals;                      /* submissions ever queued */
         uint64_t waiting;                       /* workloads in buckets */
+        uint64_t noticed;                       /* running ones that have been told to stop */
+        uint64_t rescued_units;                 /* of rescued workloads, waiting and running */
 
         /* For memos, not part of the hashed state: */
         uint64_t freed;                         /* grows whenever something may fit that did not */
         uint64_t nodes_version;                 /* grows when a node is described, goes or fails */
+        uint64_t order_version;                 /* grows when the order inside buckets may change */
         uint64_t plan_version;
         uint32_t *changes;                      /* ring of changed nodes; length CHANGES_RING */
         uint64_t changes_count;                 /* ever written */
@@ -156,8 +230,7 @@ void state_check(const struct state *state);
 uint32_t state_node(const struct state *state, unsigned name);
 uint32_t state_workload(const struct state *state, uint64_t id);
 uint32_t state_shape(const struct state *state, const struct need *need);
-uint32_t state_bucket(const struct state *state, uint32_t shape, const struct form *form,
-                      int32_t priority);
+uint32_t state_bucket(const struct state *state, uint32_t shape, const struct request *request);
 
 static inline struct device *node_devices(const struct state *state, uint32_t node)
 {
@@ -172,7 +245,22 @@ static inline const struct model *node_model(const struct state *state, uint32_t
         return desc->devices ? model_get(state->models, desc->model) : NULL;
 }
 
-uint64_t bucket_hash(uint32_t shape, const struct form *form, int32_t priority);
+uint64_t bucket_hash(uint32_t shape, const struct request *request);
+
+/* Devices of all members. */
+static inline uint64_t bucket_devices(const struct state *state, const struct bucket *bucket)
+{
+        return (uint64_t)state->shapes[bucket->shape].need.devices * bucket->form.members;
+}
+
+/* The same of a workload in units, as if each were whole; at least 1. */
+static inline uint64_t workload_units(const struct state *state, uint32_t slot)
+{
+        uint64_t units = bucket_devices(state, &state->buckets[state->workloads[slot].bucket]) *
+                         UNITS_DEVICE;
+
+        return units > 0 ? units : 1;
+}
 
 /* The fit of a need on a model, from the shape where it is interned. False: never. */
 bool shape_fit(const struct state *state, const struct need *need, unsigned model,

@@ -2,13 +2,11 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/map.h"
-#include "engine/price.h"
-#include "engine/state.h"
+#include "engine/state_impl.h"
 
 /* ---- tables with free lists; the first word of a free slot links to the next ---- */
 
-static uint32_t slot_take(struct slots *slots, void *table, size_t size)
+uint32_t slot_take(struct slots *slots, void *table, size_t size)
 {
         uint32_t slot = slots->free;
 
@@ -22,7 +20,7 @@ static uint32_t slot_take(struct slots *slots, void *table, size_t size)
         return slot;
 }
 
-static void slot_give(struct slots *slots, void *table, size_t size, uint32_t slot)
+void slot_give(struct slots *slots, void *table, size_t size, uint32_t slot)
 {
         memset((char *)table + slot * size, 0, size);
         memcpy((char *)table + slot * size, &slots->free, sizeof slots->free);
@@ -30,7 +28,7 @@ static void slot_give(struct slots *slots, void *table, size_t size, uint32_t sl
         slots->used--;
 }
 
-static void map_enter(struct map *map, uint64_t key, uint32_t value)
+void map_enter(struct map *map, uint64_t key, uint32_t value)
 {
         int rc = map_set(map, key, value);
 
@@ -38,19 +36,36 @@ static void map_enter(struct map *map, uint64_t key, uint32_t value)
         (void)rc;
 }
 
-static uint64_t free_key(const struct map *map, uint64_t key)
+uint64_t free_key(const struct map *map, uint64_t key)
 {
         while (map_get(map, key) != MAP_NONE)
                 key++;
         return key;
 }
 
-static void node_touch(struct state *state, uint32_t node)
+uint32_t slot_of(const struct state *state, uint64_t id)
+{
+        uint32_t slot = state_workload(state, id);
+
+        assert(slot != NONE);
+        return slot;
+}
+
+void node_touch(struct state *state, uint32_t node)
 {
         state->changes[state->changes_count++ % CHANGES_RING] = node;
 }
 
 /* ---- queue ---- */
+
+/* The least that one part costs on an empty device. */
+static uint32_t fit_units(const struct model *model, const struct part_fit *fit)
+{
+        struct device_state empty = {0};
+        struct part options[PART_OPTIONS_MAX];
+
+        return part_options(model, &empty, fit, options) > 0 ? part_units(model, &options[0]) : 0;
+}
 
 static uint32_t intern_shape(struct state *state, const struct need *need)
 {
@@ -64,11 +79,15 @@ static uint32_t intern_shape(struct state *state, const struct need *need)
         const char *profile = need->profile ? vocab_text(state->vocab, need->profile) : NULL;
         shape->need = *need;
         shape->fits_count = (uint32_t)model_count(state->models);
-        for (unsigned m = 0; m < shape->fits_count; m++)
-                if ((need->models >> m & 1) &&
-                    part_fit_make(model_get(state->models, m), need, profile,
-                                  &state->fits[(size_t)number * MODELS_MAX + m]))
-                        shape->models |= 1ull << m;
+        for (unsigned m = 0; m < shape->fits_count; m++) {
+                const struct model *model = model_get(state->models, m);
+                struct part_fit *fit = &state->fits[(size_t)number * MODELS_MAX + m];
+                if (!(need->models >> m & 1) || !part_fit_make(model, need, profile, fit))
+                        continue;
+                shape->models |= 1ull << m;
+                state->units[(size_t)number * MODELS_MAX + m] = need->devices *
+                                                                 fit_units(model, fit);
+        }
         state->shapes_count++;
         map_enter(state->shape_by_hash, free_key(state->shape_by_hash, need_hash(need)), number);
         return number;
@@ -77,7 +96,7 @@ static uint32_t intern_shape(struct state *state, const struct need *need)
 static uint32_t intern_bucket(struct state *state, const struct request *request)
 {
         uint32_t shape = intern_shape(state, &request->need);
-        uint32_t number = state_bucket(state, shape, &request->form, request->priority);
+        uint32_t number = state_bucket(state, shape, request);
 
         if (number != NONE)
                 return number;
@@ -86,38 +105,128 @@ static uint32_t intern_bucket(struct state *state, const struct request *request
         state->buckets[number] = (struct bucket){.shape = shape,
                                                  .form = request->form,
                                                  .priority = request->priority,
+                                                 .tenant = request->tenant,
+                                                 .class = request->class,
+                                                 .spare = request->spare,
                                                  .head = NONE,
                                                  .tail = NONE};
-        uint64_t key = bucket_hash(shape, &request->form, request->priority);
+        uint64_t key = bucket_hash(shape, request);
         map_enter(state->bucket_by_hash, free_key(state->bucket_by_hash, key), number);
         return number;
+}
+
+/* Into its bucket, by arrival: at the end, unless it was there before. */
+static void enqueue(struct state *state, uint32_t slot)
+{
+        struct workload *workload = &state->workloads[slot];
+        struct bucket *bucket = &state->buckets[workload->bucket];
+        uint32_t before = bucket->tail;
+
+        while (before != NONE && state->workloads[before].arrival > workload->arrival)
+                before = state->workloads[before].prev;
+        workload->prev = before;
+        workload->next = before != NONE ? state->workloads[before].next : bucket->head;
+        if (before != NONE)
+                state->workloads[before].next = slot;
+        else
+                bucket->head = slot;
+        if (workload->next != NONE)
+                state->workloads[workload->next].prev = slot;
+        else
+                bucket->tail = slot;
+        bucket->count++;
+        state->waiting++;
+}
+
+/* Links it to the live workloads whose end it waits for. */
+static void link_after(struct state *state, uint32_t slot, const struct request *request)
+{
+        struct workload *workload = &state->workloads[slot];
+
+        for (unsigned i = 0; i < request->after_count; i++) {
+                uint32_t other = state_workload(state, request->after[i]);
+                if (other == NONE)
+                        continue;
+                uint32_t link = slot_take(&state->after_slots, state->afters,
+                                          sizeof *state->afters);
+                state->afters[link] = (struct after_link){slot,
+                                                          state->workloads[other].first_after};
+                state->workloads[other].first_after = link + 1;
+                workload->after_count++;
+        }
+        if (workload->after_count > 0)
+                workload->holds |= HOLD_AFTER;
+}
+
+/* Its end lets go of those that waited for it. */
+static void unlink_after(struct state *state, uint32_t slot)
+{
+        for (uint32_t at = state->workloads[slot].first_after; at != 0;) {
+                struct after_link link = state->afters[at - 1];
+                struct workload *waiter = &state->workloads[link.waiter];
+                if (--waiter->after_count == 0)
+                        waiter->holds &= (uint8_t)~HOLD_AFTER;
+                slot_give(&state->after_slots, state->afters, sizeof *state->afters, at - 1);
+                at = link.next;
+                state->order_version++;
+                state->freed++;
+        }
+        state->workloads[slot].first_after = 0;
+}
+
+/* It waits for nobody any more. */
+static void unlink_waiter(struct state *state, uint32_t slot)
+{
+        if (state->workloads[slot].after_count == 0)
+                return;
+        for (uint32_t w = 0; w < state->workload_slots.high; w++) {
+                if (!state->workloads[w].live)
+                        continue;
+                for (uint32_t *at = &state->workloads[w].first_after; *at != 0;) {
+                        uint32_t link = *at - 1;
+                        if (state->afters[link].waiter == slot) {
+                                *at = state->afters[link].next;
+                                slot_give(&state->after_slots, state->afters,
+                                          sizeof *state->afters, link);
+                        } else {
+                                at = &state->afters[link].next;
+                        }
+                }
+        }
 }
 
 static void apply_queued(struct state *state, const struct request *request, int64_t now_ms)
 {
         uint32_t slot = slot_take(&state->workload_slots, state->workloads,
                                   sizeof *state->workloads);
-        struct workload *workload = &state->workloads[slot];
         uint32_t number = intern_bucket(state, request);
-        struct bucket *bucket = &state->buckets[number];
+        uint8_t holds = request->user_hold ? HOLD_USER : 0;
 
-        *workload = (struct workload){.id = request->workload,
-                                      .arrival = state->arrivals++,
-                                      .since_ms = now_ms,
-                                      .bucket = number,
-                                      .next = NONE,
-                                      .prev = bucket->tail,
-                                      .first_member = NONE,
-                                      .once = request->once,
-                                      .live = true};
-        if (bucket->tail != NONE)
-                state->workloads[bucket->tail].next = slot;
-        else
-                bucket->head = slot;
-        bucket->tail = slot;
-        bucket->count++;
-        state->waiting++;
+        if (request->start_ms > now_ms)
+                holds |= HOLD_START;
+        state->workloads[slot] =
+                (struct workload){.id = request->workload,
+                                  .arrival = state->arrivals++,
+                                  .submitted_ms = now_ms,
+                                  .since_ms = now_ms,
+                                  .start_ms = request->start_ms,
+                                  .time_limit_ms = request->time_limit_ms,
+                                  .checkpoint_every_ms = request->checkpoint_every_ms,
+                                  .checkpoint_within_ms = request->checkpoint_within_ms,
+                                  .bucket = number,
+                                  .first_member = NONE,
+                                  .array = request->array,
+                                  .array_at_once = request->array_at_once,
+                                  .retries = request->retries,
+                                  .holds = holds,
+                                  .once = request->once,
+                                  .service = request->service,
+                                  .live = true};
         map_enter(state->workload_by_id, request->workload, slot);
+        link_after(state, slot, request);
+        enqueue(state, slot);
+        if (state->accounts)
+                accounts_queued(state, slot, 1);
 }
 
 static void unqueue(struct state *state, uint32_t slot)
@@ -140,22 +249,6 @@ static void unqueue(struct state *state, uint32_t slot)
 
 /* ---- placing ---- */
 
-static uint32_t left_of(uint32_t total, uint32_t used)
-{
-        return total > used ? total - used : 0;
-}
-
-static void node_refresh(struct state *state, uint32_t number)
-{
-        struct node *node = &state->nodes[number];
-
-        node->cpu_free = left_of(node->desc.cpu_milli, node->cpu_used);
-        node->ram_free = left_of(node->desc.ram_mib, node->ram_used);
-        node->disk_free = left_of(node->desc.disk_mib, node->disk_used);
-        node->network_free = left_of(node->desc.network_mbit, node->network_used);
-        node_touch(state, number);
-}
-
 /* `sign` 1 takes what the need asks of the node itself, -1 gives it back. */
 static void node_charge(struct state *state, uint32_t number, const struct need *need, int sign)
 {
@@ -171,19 +264,44 @@ static void node_charge(struct state *state, uint32_t number, const struct need 
         node_refresh(state, number);
 }
 
+static void count_array(struct state *state, uint32_t array, int by)
+{
+        uint32_t running = map_get(state->array_running, array);
+
+        if (array == 0)
+                return;
+        running = (running == MAP_NONE ? 0 : running) + (uint32_t)by;
+        if (running > 0)
+                map_enter(state->array_running, array, running);
+        else
+                map_remove(state->array_running, array);
+}
+
+/* From the queue to its first place. */
+static void start(struct state *state, uint32_t slot, enum standing standing,
+                  struct promise promise, int64_t now_ms)
+{
+        struct workload *workload = &state->workloads[slot];
+
+        unqueue(state, slot);
+        workload->waited_ms += now_ms - workload->since_ms;
+        workload->since_ms = now_ms;
+        workload->saved_ms = 0;
+        count_array(state, workload->array, 1);
+        if (state->accounts)
+                accounts_start(state, slot, standing, promise);
+}
+
 static void apply_allocated(struct state *state, const struct fact_allocated *fact, int64_t now_ms)
 {
-        uint32_t slot = state_workload(state, fact->workload);
-        assert(slot != NONE);
+        uint32_t slot = slot_of(state, fact->workload);
         struct workload *workload = &state->workloads[slot];
         const struct bucket *bucket = &state->buckets[workload->bucket];
         struct node *node = &state->nodes[fact->node];
         const struct model *model = node_model(state, fact->node);
 
-        if (workload->members_placed == 0) {
-                unqueue(state, slot);
-                workload->since_ms = now_ms;
-        }
+        if (workload->members_placed == 0)
+                start(state, slot, (enum standing)fact->standing, fact->promise, now_ms);
         uint32_t place = slot_take(&state->member_slots, state->members, sizeof *state->members);
         struct member *member = &state->members[place];
         *member = (struct member){.workload = slot,
@@ -207,6 +325,8 @@ static void apply_allocated(struct state *state, const struct fact_allocated *fa
                             &fact->parts[i]);
         }
         node_charge(state, fact->node, &state->shapes[bucket->shape].need, 1);
+        if (state->accounts)
+                accounts_member(state, place, 1);
 }
 
 static void free_member(struct state *state, uint32_t place, const struct need *need)
@@ -215,6 +335,8 @@ static void free_member(struct state *state, uint32_t place, const struct need *
         struct node *node = &state->nodes[member->node];
         const struct model *model = node_model(state, member->node);
 
+        if (state->accounts)
+                accounts_member(state, place, -1);
         for (uint32_t held = member->first_part; held != NONE;) {
                 const struct part *part = &state->parts[held].part;
                 device_give(model, &node_devices(state, member->node)[part->device].state, part);
@@ -232,143 +354,164 @@ static void free_member(struct state *state, uint32_t place, const struct need *
         slot_give(&state->member_slots, state->members, sizeof *state->members, place);
 }
 
-/* The workload is gone: from the queue, or from all its places. */
-static void apply_gone(struct state *state, uint64_t id)
+/* It leaves its places: for good, or back to the queue. */
+static void leave_places(struct state *state, uint32_t slot)
 {
-        uint32_t slot = state_workload(state, id);
-        assert(slot != NONE);
         struct workload *workload = &state->workloads[slot];
         const struct need *need = &state->shapes[state->buckets[workload->bucket].shape].need;
 
+        for (uint32_t place = workload->first_member; place != NONE;) {
+                uint32_t next = state->members[place].next;
+                free_member(state, place, need);
+                place = next;
+        }
+        workload->first_member = NONE;
+        workload->members_placed = 0;
+        count_array(state, workload->array, -1);
+        if (workload->notice_until_ms) {
+                workload->notice_until_ms = 0;
+                state->noticed--;
+        }
+        if (workload->plan)
+                state->plans[workload->plan - 1].victims--;
+        workload->plan = 0;
+        if (state->accounts)
+                accounts_end(state, slot);
+        state->freed++;
+}
+
+static void learn(struct state *state, uint32_t slot, int64_t now_ms)
+{
+        const struct workload *workload = &state->workloads[slot];
+        const struct bucket *bucket = &state->buckets[workload->bucket];
+
+        if (!state->accounts || workload->service)
+                return;
+        run_times_add(state->accounts->times, bucket->tenant,
+                      run_times_width(bucket_devices(state, bucket)),
+                      workload->attained_ms + now_ms - workload->since_ms);
+}
+
+/* The workload is gone: from the queue, or from all its places. */
+static void apply_gone(struct state *state, uint64_t id, enum release_cause cause, int64_t now_ms)
+{
+        uint32_t slot = slot_of(state, id);
+        struct workload *workload = &state->workloads[slot];
+
+        assert(workload->nodes_held == 0);
+        if (cause == RELEASE_EXITED)
+                learn(state, slot, now_ms);
         if (workload->members_placed == 0) {
+                assert(workload->plan == 0);
                 unqueue(state, slot);
         } else {
-                state->freed++;
-                for (uint32_t place = workload->first_member; place != NONE;) {
-                        uint32_t next = state->members[place].next;
-                        free_member(state, place, need);
-                        place = next;
-                }
+                leave_places(state, slot);
         }
+        if (state->accounts)
+                accounts_queued(state, slot, -1);
+        if (workload->rescued)
+                state->rescued_units -= workload_units(state, slot);
+        unlink_after(state, slot);
+        unlink_waiter(state, slot);
         map_remove(state->workload_by_id, id);
         slot_give(&state->workload_slots, state->workloads, sizeof *state->workloads, slot);
 }
 
-/* ---- nodes ---- */
-
-static void apply_node_set(struct state *state, uint32_t number, const struct node_desc *desc)
+static void apply_requeued(struct state *state, const struct fact_requeued *fact, int64_t now_ms)
 {
-        if (state_node(state, desc->name) == NONE) {
-                uint32_t slot = slot_take(&state->node_slots, state->nodes, sizeof *state->nodes);
-                assert(slot == number);
-                state->nodes[slot].first_device = slot * NODE_DEVICES_MAX;
-                state->nodes[slot].first_member = NONE;
-                map_enter(state->node_by_name, desc->name, slot);
+        uint32_t slot = slot_of(state, fact->workload);
+        struct workload *workload = &state->workloads[slot];
+        int64_t today = now_ms - now_ms % CALENDAR_DAY_MS;
+
+        leave_places(state, slot);
+        workload->attained_ms = fact->attained_ms;
+        workload->saved_ms = 0;
+        workload->since_ms = now_ms;
+        if (fact->cause == RELEASE_FAILED)
+                workload->retries--;
+        if (workload->stops_from_ms != today) {
+                workload->stops_from_ms = today;
+                workload->stops = 0;
         }
-        struct node *node = &state->nodes[number];
-        bool other_model = node->desc.model != desc->model;
-        node->desc = *desc;
-        node->status = NODE_UP;
-        for (unsigned d = 0; d < NODE_DEVICES_MAX; d++) {
-                struct device *device = &node_devices(state, number)[d];
-                device->state.broken = desc->broken >> d & 1;
-                /* What was seen of another card, or cut on it, says nothing of this one. */
-                if (other_model || d >= desc->devices) {
-                        device->state.foreign_slots = 0;
-                        device->cut = false;
-                }
-        }
-        node_refresh(state, number);
-        state->nodes_version++;
-        state->freed++;
+        if (fact->counts)
+                workload->stops++;
+        enqueue(state, slot);
+        state->order_version++;
 }
 
-static void apply_node_down(struct state *state, uint32_t number)
+static void apply_of_queue(struct state *state, const struct fact *fact, int64_t now_ms)
 {
-        assert(state->nodes[number].first_member == NONE);
-        state->nodes[number].status = NODE_DOWN;
-        node_touch(state, number);
-        state->nodes_version++;
-}
+        struct workload *workload;
 
-static void apply_node_gone(struct state *state, uint32_t number)
-{
-        assert(state->nodes[number].first_member == NONE);
-        map_remove(state->node_by_name, state->nodes[number].desc.name);
-        memset(node_devices(state, number), 0, NODE_DEVICES_MAX * sizeof *state->devices);
-        slot_give(&state->node_slots, state->nodes, sizeof *state->nodes, number);
-        node_touch(state, number);
-        state->nodes_version++;
-}
-
-static void apply_layout_step(struct state *state, const struct fact_layout *step)
-{
-        struct device *device = &node_devices(state, step->node)[step->device];
-
-        assert(step->epoch == device->epoch + 1);
-        device->epoch = step->epoch;
-        if (step->op == LAYOUT_CUT_ON || step->op == LAYOUT_CUT_OFF)
-                device->cut = step->op == LAYOUT_CUT_ON;
-}
-
-static void apply_layout_seen(struct state *state, uint32_t number,
-                              const struct layout_report *report)
-{
-        struct device *device = &node_devices(state, number)[report->device];
-
-        if (device->state.foreign_slots & ~report->foreign_slots)
-                state->freed++;
-        device->seen_epoch = report->epoch;
-        device->state.foreign_slots = report->foreign_slots;
-        if (report->failed)
-                device->state.broken = 1;
-        node_touch(state, number);
-}
-
-static void apply_demand(struct state *state, const struct price_plan *plan)
-{
-        state->plan_set = plan != NULL;
-        if (plan)
-                *state->plan = *plan;
-        state->plan_version++;
-}
-
-void state_apply(struct state *state, const struct fact *fact, int64_t now_ms)
-{
         switch (fact->kind) {
         case FACT_QUEUED:
                 apply_queued(state, &fact->queued, now_ms);
                 break;
         case FACT_REFUSED:
                 if (state_workload(state, fact->refused.workload) != NONE)
-                        apply_gone(state, fact->refused.workload);
+                        apply_gone(state, fact->refused.workload, RELEASE_CANCELLED, now_ms);
                 break;
         case FACT_ALLOCATED:
                 apply_allocated(state, &fact->allocated, now_ms);
                 break;
         case FACT_RELEASED:
-                apply_gone(state, fact->released.workload);
+                apply_gone(state, fact->released.workload, fact->released.cause, now_ms);
                 break;
+        case FACT_REQUEUED:
+                apply_requeued(state, &fact->requeued, now_ms);
+                break;
+        case FACT_CHECKPOINT_SET:
+                workload = &state->workloads[slot_of(state, fact->checkpoint.workload)];
+                workload->saved_ms = fact->checkpoint.saved_ms;
+                break;
+        case FACT_HOLDS_SET:
+                workload = &state->workloads[slot_of(state, fact->holds.workload)];
+                workload->holds = fact->holds.holds;
+                state->order_version++;
+                state->freed++;
+                break;
+        default:
+                assert(false);
+        }
+}
+
+void state_apply(struct state *state, const struct fact *fact, int64_t now_ms)
+{
+        if (state->accounts)
+                state->accounts->at_ms = now_ms;
+        switch (fact->kind) {
+        case FACT_QUEUED:
+        case FACT_REFUSED:
+        case FACT_ALLOCATED:
+        case FACT_RELEASED:
+        case FACT_REQUEUED:
+        case FACT_CHECKPOINT_SET:
+        case FACT_HOLDS_SET:
+                apply_of_queue(state, fact, now_ms);
+                break;
+        case FACT_RESCUED:
+        case FACT_STANDING_SET:
+        case FACT_PROMISES_SEEN:
+        case FACT_PLANNED:
+        case FACT_PLACE_KEPT:
+        case FACT_NOTICED:
+        case FACT_PLAN_ENDED:
+        case FACT_NODE_HELD:
+        case FACT_NODE_LET_GO:
+        case FACT_POLICY_IN:
+                apply_of_policy(state, fact);
+                break;
+        case FACT_FREEZE_IN:
         case FACT_LAYOUT_STEP:
-                apply_layout_step(state, &fact->layout_step);
-                break;
         case FACT_LAYOUT_SEEN:
-                apply_layout_seen(state, fact->layout_seen.node, &fact->layout_seen.report);
-                break;
         case FACT_NODE_SET:
-                apply_node_set(state, fact->node_set.node, &fact->node_set.desc);
-                break;
         case FACT_NODE_DOWN:
-                apply_node_down(state, fact->node);
-                break;
         case FACT_NODE_GONE:
-                apply_node_gone(state, fact->node);
-                break;
         case FACT_DEMAND_SET:
-                apply_demand(state, fact->plan);
+                apply_of_pool(state, fact);
                 break;
         case FACT_TIME_SET:
-                state->now_ms = fact->now_ms;
+                apply_time(state, fact->now_ms);
                 break;
         case FACTS_END:
                 assert(false);

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "engine/accounts.h"
 #include "engine/price.h"
-#include "engine/state.h"
 #include "engine/units.h"
 
 /* ---- hash ---- */
@@ -38,11 +38,13 @@ static void hash_node(const struct state *state, uint32_t number, uint64_t *hash
         map_chain(hash, (uint64_t)desc->disk_mib << 32 | node->disk_used);
         map_chain(hash, (uint64_t)desc->network_mbit << 32 | node->network_used);
         map_chain(hash, desc->artifacts);
+        map_chain(hash, (uint64_t)node->held_for << 8 | node->frozen);
+        map_chain(hash, (uint64_t)node->held_until_ms);
         for (unsigned d = 0; d < desc->devices; d++) {
                 const struct device *device = &node_devices(state, number)[d];
                 mix_bytes(hash, &device->state, sizeof device->state);
                 map_chain(hash, (uint64_t)device->epoch << 32 | device->seen_epoch);
-                map_chain(hash, device->cut);
+                map_chain(hash, (uint64_t)device->kept_for << 8 | device->cut);
         }
 }
 
@@ -54,6 +56,24 @@ static void hash_workload(const struct state *state, uint32_t slot, uint64_t *ha
         map_chain(hash, workload->arrival);
         map_chain(hash, (uint64_t)workload->since_ms);
         map_chain(hash, (uint64_t)workload->bucket << 32 | workload->members_placed);
+        map_chain(hash, (uint64_t)workload->submitted_ms);
+        map_chain(hash, (uint64_t)workload->waited_ms);
+        map_chain(hash, (uint64_t)workload->attained_ms);
+        map_chain(hash, (uint64_t)workload->saved_ms);
+        map_chain(hash, (uint64_t)workload->start_ms);
+        map_chain(hash, (uint64_t)workload->time_limit_ms);
+        map_chain(hash, (uint64_t)workload->checkpoint_every_ms);
+        map_chain(hash, (uint64_t)workload->checkpoint_within_ms);
+        map_chain(hash, (uint64_t)workload->notice_until_ms);
+        map_chain(hash, (uint64_t)workload->stops_from_ms);
+        map_chain(hash, (uint64_t)workload->plan << 32 | workload->nodes_held);
+        map_chain(hash, (uint64_t)workload->array << 32 | workload->array_at_once);
+        map_chain(hash, (uint64_t)workload->stops << 48 | (uint64_t)workload->retries << 32 |
+                                (uint64_t)workload->after_count << 24 |
+                                (uint64_t)workload->standing << 16 |
+                                (uint64_t)workload->holds << 8 |
+                                (uint64_t)workload->rescued << 1 | workload->service);
+        map_chain(hash, (uint64_t)workload->promise.tenant << 8 | workload->promise.any);
         for (uint32_t place = workload->first_member; place != NONE;
              place = state->members[place].next) {
                 const struct member *member = &state->members[place];
@@ -90,6 +110,36 @@ static void hash_plan(const struct state *state, uint64_t *hash)
         }
 }
 
+/* Sums follow from the workloads; what is past does not. */
+static void hash_accounts(const struct accounts *accounts, uint64_t *hash)
+{
+        map_chain(hash, accounts->tenancy->revision);
+        map_chain(hash, run_times_hash(accounts->times, accounts->tenants));
+        map_chain(hash, (uint64_t)accounts->stopped_from_ms);
+        map_chain(hash, accounts->stopped_units);
+        for (uint32_t t = 0; t < accounts->tenants; t++) {
+                map_chain(hash, (uint64_t)accounts->counted_ms[t] << 1 | accounts->dirty[t]);
+                for (unsigned b = 0; b < accounts->tenancy->tenants[t].budgets_count; b++) {
+                        const struct budget_use *use =
+                                &accounts->budgets[t * TENANT_BUDGETS_MAX + b];
+                        map_chain(hash, (uint64_t)use->used);
+                        map_chain(hash, (uint64_t)(use->used >> 64));
+                }
+        }
+}
+
+static void hash_plans(const struct state *state, uint64_t *hash)
+{
+        for (uint32_t p = 0; p < state->plan_slots.high; p++) {
+                const struct plan *plan = &state->plans[p];
+                if (!plan->live)
+                        continue;
+                map_chain(hash, (uint64_t)p << 32 | plan->beneficiary);
+                map_chain(hash, (uint64_t)plan->victims << 32 | plan->places);
+                map_chain(hash, (uint64_t)plan->until_ms);
+        }
+}
+
 uint64_t state_hash(const struct state *state)
 {
         uint64_t hash = 1;
@@ -103,7 +153,10 @@ uint64_t state_hash(const struct state *state)
                 mix_bytes(&hash, &state->shapes[s].need, sizeof(struct need));
         for (uint32_t b = 0; b < state->buckets_count; b++) {
                 const struct bucket *bucket = &state->buckets[b];
-                map_chain(&hash, bucket_hash(bucket->shape, &bucket->form, bucket->priority));
+                map_chain(&hash, (uint64_t)bucket->shape << 32 | (uint32_t)bucket->priority);
+                map_chain(&hash, (uint64_t)bucket->tenant << 32 | (uint64_t)bucket->class << 8 |
+                                         bucket->spare);
+                mix_bytes(&hash, &bucket->form, sizeof bucket->form);
                 for (uint32_t slot = bucket->head; slot != NONE;
                      slot = state->workloads[slot].next)
                         map_chain(&hash, state->workloads[slot].id);
@@ -111,6 +164,10 @@ uint64_t state_hash(const struct state *state)
         for (uint32_t w = 0; w < state->workload_slots.high; w++)
                 if (state->workloads[w].live)
                         hash_workload(state, w, &hash);
+        if (state->accounts)
+                hash_accounts(state->accounts, &hash);
+        hash_plans(state, &hash);
+        map_chain(&hash, (uint64_t)state->frozen << 32 | state->frozen_planes_count);
         map_chain(&hash, state->plan_set);
         if (state->plan_set)
                 hash_plan(state, &hash);
@@ -231,9 +288,152 @@ static uint32_t check_workload(const struct state *state, uint32_t slot)
         return count;
 }
 
+/* Who waits for whose end: links against counts. */
+static void check_afters(const struct state *state)
+{
+        uint32_t links = 0, counted = 0;
+
+        for (uint32_t w = 0; w < state->workload_slots.high; w++) {
+                const struct workload *workload = &state->workloads[w];
+                if (!workload->live)
+                        continue;
+                counted += workload->after_count;
+                assert((workload->after_count > 0) == ((workload->holds & HOLD_AFTER) != 0));
+                assert(workload->holds == 0 || workload->members_placed == 0 ||
+                       workload->holds == HOLD_USER);
+                for (uint32_t at = workload->first_after; at != 0;
+                     at = state->afters[at - 1].next) {
+                        const struct workload *waiter =
+                                &state->workloads[state->afters[at - 1].waiter];
+                        assert(waiter->live);
+                        assert(waiter->members_placed == 0);
+                        assert(waiter->after_count > 0);
+                        links++;
+                }
+        }
+        assert(links == counted);
+        assert(links == state->after_slots.used);
+}
+
+static void check_arrays(const struct state *state)
+{
+        struct map counts = {0};
+        uint32_t cursor = 0, value, entries = 0;
+        uint64_t key;
+
+        map_init(&counts, state->bounds.workloads_max);
+        for (uint32_t w = 0; w < state->workload_slots.high; w++) {
+                const struct workload *workload = &state->workloads[w];
+                if (!workload->live || workload->members_placed == 0 || workload->array == 0)
+                        continue;
+                uint32_t count = map_get(&counts, workload->array);
+                int rc = map_set(&counts, workload->array, count == MAP_NONE ? 1 : count + 1);
+                assert(rc == 0);
+                (void)rc;
+        }
+        while (map_next(&counts, &cursor, &key, &value)) {
+                assert(map_get(state->array_running, key) == value);
+                entries++;
+        }
+        for (cursor = 0; map_next(state->array_running, &cursor, &key, &value); entries--)
+                ;
+        assert(entries == 0);
+        map_done(&counts);
+}
+
+/* Locks against places, both ways; victims that still run; the beneficiary waits. */
+static void check_plans(const struct state *state)
+{
+        uint32_t locked = 0, kept = 0, places = 0, plans = 0, noticed = 0;
+
+        for (uint32_t p = 0; p < state->plan_slots.high; p++) {
+                const struct plan *plan = &state->plans[p];
+                uint32_t count = 0;
+                if (!plan->live)
+                        continue;
+                plans++;
+                assert(state->workloads[plan->beneficiary].live);
+                assert(state->workloads[plan->beneficiary].members_placed == 0);
+                assert(state->workloads[plan->beneficiary].plan == p + 1);
+                for (uint32_t at = plan->first_place; at != NONE;
+                     at = state->plan_places[at].next) {
+                        const struct plan_place *place = &state->plan_places[at];
+                        assert(state->nodes[place->node].status == NODE_UP);
+                        for (unsigned i = 0; i < place->parts_count; i++)
+                                assert(node_devices(state, place->node)[place->parts[i].device]
+                                               .kept_for == p + 1);
+                        kept += place->parts_count;
+                        count++;
+                }
+                assert(count == plan->places);
+                places += count;
+                count = 0;
+                for (uint32_t w = 0; w < state->workload_slots.high; w++)
+                        count += state->workloads[w].live && state->workloads[w].plan == p + 1 &&
+                                 state->workloads[w].members_placed > 0;
+                assert(count == plan->victims);
+        }
+        for (uint32_t n = 0; n < state->node_slots.high; n++)
+                for (unsigned d = 0; d < NODE_DEVICES_MAX; d++)
+                        locked += state->nodes[n].status != NODE_FREE_SLOT &&
+                                  node_devices(state, n)[d].kept_for != 0;
+        for (uint32_t w = 0; w < state->workload_slots.high; w++) {
+                const struct workload *workload = &state->workloads[w];
+                if (!workload->live)
+                        continue;
+                assert(workload->plan == 0 || state->plans[workload->plan - 1].live);
+                assert(workload->plan == 0 || workload->members_placed == 0 ||
+                       workload->notice_until_ms != 0);
+                assert(workload->notice_until_ms == 0 || workload->members_placed > 0);
+                noticed += workload->notice_until_ms != 0;
+        }
+        assert(locked <= kept);         /* parts of one plan may share a device */
+        assert(plans == state->plan_slots.used);
+        assert(places == state->plan_place_slots.used);
+        assert(noticed == state->noticed);
+}
+
+static bool plane_is_frozen(const struct state *state, unsigned plane)
+{
+        bool frozen = state->frozen;
+
+        for (uint32_t p = 0; p < state->frozen_planes_count; p++)
+                frozen |= state->frozen_planes[p] == plane;
+        return frozen;
+}
+
+static void check_pool(const struct state *state)
+{
+        uint64_t capacity[MODELS_MAX] = {0};
+        uint32_t held = 0, by_workloads = 0;
+
+        for (uint32_t n = 0; n < state->node_slots.high; n++) {
+                const struct node *node = &state->nodes[n];
+                if (node->status == NODE_FREE_SLOT)
+                        continue;
+                assert(node->desc.devices <= state->devices_max);
+                assert(node->frozen == plane_is_frozen(state, node->desc.plane));
+                held += node->held_for != 0;
+                assert(node->held_for == 0 ||
+                       (state->workloads[node->held_for - 1].live &&
+                        state->workloads[node->held_for - 1].members_placed == 0));
+                for (unsigned d = 0; node->status == NODE_UP && !node->desc.drained &&
+                                     d < node->desc.devices;
+                     d++)
+                        if (!node_devices(state, n)[d].state.broken)
+                                capacity[node->desc.model] += UNITS_DEVICE;
+        }
+        for (uint32_t w = 0; w < state->workload_slots.high; w++)
+                if (state->workloads[w].live)
+                        by_workloads += state->workloads[w].nodes_held;
+        assert(held == state->nodes_held);
+        assert(by_workloads == held);
+        assert(memcmp(capacity, state->capacity, sizeof capacity) == 0);
+}
+
 void state_check(const struct state *state)
 {
-        uint64_t on_nodes = 0, of_workloads = 0, waiting = 0, live = 0;
+        uint64_t on_nodes = 0, of_workloads = 0, waiting = 0, live = 0, rescued = 0;
 
         for (uint32_t n = 0; n < state->node_slots.high; n++)
                 if (state->nodes[n].status != NODE_FREE_SLOT)
@@ -247,9 +447,18 @@ void state_check(const struct state *state)
                         continue;
                 live++;
                 of_workloads += check_workload(state, w);
+                if (state->workloads[w].rescued)
+                        rescued += workload_units(state, w);
         }
         assert(on_nodes == of_workloads);
         assert(on_nodes == state->member_slots.used);
         assert(waiting == state->waiting);
         assert(live == state->workload_slots.used);
+        assert(rescued == state->rescued_units);
+        check_pool(state);
+        check_afters(state);
+        check_arrays(state);
+        check_plans(state);
+        if (state->accounts)
+                accounts_check(state);
 }

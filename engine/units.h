@@ -13,3 +13,6 @@
 #define UNITS_DEVICE 126000
 #define UNITS_HALF   (UNITS_DEVICE / 2)
 #define SHARE_WHOLE  1000               /* thousandths of a device's compute */
+
+/* Units x milliseconds: sums of whole pools over years do not fit 64 bits. */
+__extension__ typedef unsigned __int128 unit_ms;

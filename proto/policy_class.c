@@ -83,6 +83,8 @@ static bool make_preset_class(enum preset preset, const char *name, struct servi
                 if (!str_equal(preset_classes[i].name, name))
                         continue;
                 preset_classes[i].make(class);
+                /* Shortest first and least borrowed first pull apart: see docs/policy.md. */
+                class->by_weight = preset == PRESET_EQUAL || class->order == ORDER_ARRIVAL;
                 if (preset == PRESET_EQUAL)
                         class->stop = STOP_FOR_PROTECT;
                 if (preset == PRESET_STRICT) {

@@ -28,6 +28,12 @@ const char *task_method_name(enum task_method method)
         return scenario_method_names[method];
 }
 
+bool scenario_is_history(const struct scenario *scenario)
+{
+        return scenario->workload.source == WORKLOAD_JOBS_CSV ||
+               scenario->workload.source == WORKLOAD_SACCT;
+}
+
 int scenario_read_path(const struct reader *reader, const struct doc_node *node,
                        char ret_path[SCENARIO_PATH_MAX], struct err *err)
 {
@@ -94,7 +100,8 @@ static int read_pool(struct reader *reader, const struct model_table *models,
                      const struct doc_node *root, struct err *err)
 {
         static const char *const keys[] = {
-                "openb_nodes", "nodes", "devices_per_node", "model", "cpu", "ram",
+                "openb_nodes", "nodes", "devices_per_node", "model", "cpu", "ram", "prices",
+                "currency",
         };
         struct scenario_pool *pool = &reader->scenario->pool;
         const struct doc_node *map;
@@ -132,6 +139,12 @@ static int read_demand(const struct reader *reader, const struct doc_node *root,
         unsigned word = is_openb ? DEMAND_SAME : DEMAND_OPENB;
         int rc;
 
+        if (scenario_is_history(scenario)) {
+                scenario->demand = DEMAND_LEARNED;
+                return node ? doc_fail(node, err,
+                                       "is learned from the history itself; leave it out")
+                            : 0;
+        }
         if (node && doc_kind(node) == DOC_MAP) {
                 if ((rc = doc_check_keys(node, keys, ARRAY_LEN(keys), err)) < 0 ||
                     (rc = doc_need(node, "openb_pods", &pods, err)) < 0 ||
@@ -154,20 +167,23 @@ static int read_demand(const struct reader *reader, const struct doc_node *root,
 
 static int add_placement(struct scenario *scenario, const char *text, struct err *err)
 {
-        struct policy policy;
-        int rc = policy_parse(text, &policy, err);
+        struct policy policy = {0};
+        bool consolidates = scenario_is_history(scenario) && str_equal(text, "consolidate");
+        int rc = consolidates ? 0 : policy_parse(text, &policy, err);
         char show[STR_SHOW_MAX];
 
         if (rc < 0)
                 return rc;
         for (uint32_t i = 0; i < scenario->placements_count; i++)
                 if (scenario->placements[i].kind == policy.kind &&
-                    scenario->placements[i].seed == policy.seed)
+                    scenario->placements[i].seed == policy.seed &&
+                    scenario->consolidates[i] == consolidates)
                         return err_set(err, ERR_INPUT, "placement '%s' stands twice; name it once",
                                        str_show(text, show));
         if (scenario->placements_count == SCENARIO_PLACEMENTS_MAX)
                 return err_set(err, ERR_RANGE, "there are more than %d placements; name fewer",
                                SCENARIO_PLACEMENTS_MAX);
+        scenario->consolidates[scenario->placements_count] = consolidates;
         scenario->placements[scenario->placements_count++] = policy;
         return 0;
 }
@@ -179,7 +195,10 @@ static int read_placements(struct scenario *scenario, const struct doc_node *roo
         int rc;
 
         if (!list)
-                return add_placement(scenario, policy_name(POLICY_AUTO), err);
+                return add_placement(scenario,
+                                     scenario_is_history(scenario) ? "consolidate"
+                                                                   : policy_name(POLICY_AUTO),
+                                     err);
         if ((rc = doc_check_list(list, 1, SCENARIO_PLACEMENTS_MAX, err)) < 0)
                 return rc;
         DOC_EACH (node, list) {
@@ -290,6 +309,11 @@ static int read_points(struct scenario *scenario, const struct doc_node *root, s
                                        "goes with shuffled arrivals only: poisson arrivals are "
                                        "measured over measure_lives; leave it out")
                             : 0;
+        if (scenario->workload.arrivals == ARRIVALS_RECORDED)
+                return list ? doc_fail(list, err,
+                                       "goes with shuffled arrivals only, and those of a history "
+                                       "are recorded; leave it out")
+                            : 0;
         if (!list) {
                 default_points(scenario);
                 return 0;
@@ -342,8 +366,8 @@ static int read_root(struct reader *reader, const struct model_table *models,
                      const struct doc_node *root, struct err *err)
 {
         static const char *const keys[] = {
-                "kind", "name", "pool", "workload", "demand", "placements", "methods", "seeds",
-                "report_at_pct",
+                "kind", "name", "pool", "workload", "demand", "policies", "placements", "durations",
+                "methods", "seeds", "report_at_pct",
         };
         static const char *const kinds[] = {"Replay"};
         struct scenario *scenario = reader->scenario;
@@ -357,6 +381,8 @@ static int read_root(struct reader *reader, const struct model_table *models,
             (rc = read_name(scenario, root, err)) < 0 ||
             (rc = read_pool(reader, models, root, err)) < 0 ||
             (rc = scenario_read_workload(reader, root, err)) < 0 ||
+            (rc = scenario_read_policies(reader, root, err)) < 0 ||
+            (rc = scenario_read_prices(reader, models, root, err)) < 0 ||
             (rc = read_demand(reader, root, err)) < 0 ||
             (rc = read_placements(scenario, root, err)) < 0 ||
             (rc = read_seeds(scenario, root, err)) < 0)

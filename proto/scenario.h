@@ -13,6 +13,7 @@
 #include "engine/model.h"
 #include "engine/need.h"
 #include "engine/policy.h"
+#include "proto/job_column.h"
 
 #define SCENARIO_PATH_MAX       1024
 #define SCENARIO_PLACEMENTS_MAX 16
@@ -20,6 +21,9 @@
 #define SCENARIO_MIX_MAX        64
 #define SCENARIO_METHODS_MAX    4
 #define SCENARIO_SEEDS_MAX      1000
+#define SCENARIO_POLICIES_MAX   8
+#define SCENARIO_COLUMN_MAX     64      /* bytes of a column's name, with the final NUL */
+#define SCENARIO_ZONE_MAX       64
 
 enum pool_source { POOL_OPENB, POOL_UNIFORM };
 
@@ -31,6 +35,9 @@ struct scenario_pool {
         uint8_t devices_per_node;
         char model[MODEL_NAME_MAX];
         uint32_t cpu_milli, ram_mib;            /* of a node; where absent: as much as can be */
+        /* Histories: what a device costs, in millionths an hour, and "EUR". 0, "" = not given. */
+        uint64_t price_micro;
+        char currency[4];
 };
 
 /* What a workload is made of. */
@@ -38,11 +45,14 @@ enum workload_source {
         WORKLOAD_OPENB,         /* a recorded pod list */
         WORKLOAD_MIX,           /* profile (or share, or whole) : weight */
         WORKLOAD_TASKS,         /* kinds of task, each served by the method under test */
+        WORKLOAD_JOBS_CSV,      /* a history of jobs, from a table of any columns */
+        WORKLOAD_SACCT,         /* the same, as Slurm's sacct writes it */
 };
 
 enum workload_arrivals {
         ARRIVALS_SHUFFLED,      /* facts of the FGD protocol: shuffle, inflate, nobody leaves */
         ARRIVALS_POISSON,       /* exponential gaps and lives */
+        ARRIVALS_RECORDED,      /* as the history says; what does not fit waits */
 };
 
 struct scenario_mix {
@@ -69,6 +79,22 @@ struct scenario_interference {
         char source[METHODS_END][96];
 };
 
+/* What a history is read from, and what its jobs could do. */
+struct scenario_history {
+        char file[SCENARIO_PATH_MAX];
+        char columns[JOB_COLUMNS_END][SCENARIO_COLUMN_MAX];     /* JOBS_CSV; "" = there is none */
+        char timezone[SCENARIO_ZONE_MAX];       /* "UTC" where absent */
+        bool has_from, has_until;
+        int64_t from_ms, until_ms;              /* where absent: INT64_MIN, INT64_MAX */
+        uint32_t tenants_at_least_jobs;         /* 0 = any */
+        /* The limit of a job that recorded none: so many thousandths of its duration, drawn. */
+        bool has_limit_factor;
+        uint32_t limit_factor_milli[2];         /* least and most */
+        bool has_checkpoint;
+        int64_t checkpoint_every_ms, checkpoint_restart_ms;
+        uint8_t checkpoint_share_pct;           /* of the jobs, drawn */
+};
+
 enum task_method { TASK_WHOLE, TASK_SLICE, TASK_SHARE, TASK_MIXED, TASK_METHODS_END };
 
 struct scenario_workload {
@@ -86,6 +112,43 @@ struct scenario_workload {
         uint32_t tasks_count;
         struct scenario_task tasks[SCENARIO_MIX_MAX];
         struct scenario_interference interference;
+        struct scenario_history history;        /* JOBS_CSV and SACCT */
+};
+
+/* Which queue rule a history is replayed with: a policy file, or a comparison known by name that
+ * needs none and knows every duration. */
+#define HISTORY_RULES(X)                                                                       \
+        X(FIFO,          "fifo",          "by arrival; who does not fit holds all others up")  \
+        X(FIFO_SKIP,     "fifo-skip",     "by arrival; who does not fit is passed")            \
+        X(SHORTEST,      "shortest",      "shortest first; who does not fit holds all up")     \
+        X(SHORTEST_SKIP, "shortest-skip", "shortest first; who does not fit is passed")        \
+        X(DEFAULT,       "default",       "the policy that is shipped")
+
+enum history_rule {
+#define X(name, wire, help) RULE_##name,
+        HISTORY_RULES(X)
+#undef X
+        RULE_FILE,
+        RULES_END
+};
+
+struct scenario_policy {
+        enum history_rule rule;
+        char name[96];                          /* as the document writes it */
+        char path[SCENARIO_PATH_MAX];           /* RULE_FILE */
+};
+
+/* What a policy is told of how long a job will run. */
+#define HISTORY_DURATIONS(X)    \
+        X(LEARNED, "learned")   /* what earlier jobs like it took */ \
+        X(LIMIT,   "limit")     /* its limit */ \
+        X(ORACLE,  "oracle")    /* how long it will run */
+
+enum history_durations {
+#define X(name, wire) DURATIONS_##name,
+        HISTORY_DURATIONS(X)
+#undef X
+        DURATIONS_END
 };
 
 enum demand_source {
@@ -104,6 +167,10 @@ struct scenario {
         char demand_pods[SCENARIO_PATH_MAX];    /* DEMAND_OPENB */
         uint32_t placements_count;
         struct policy placements[SCENARIO_PLACEMENTS_MAX];
+        bool consolidates[SCENARIO_PLACEMENTS_MAX];     /* by `consolidate`, not placements[i] */
+        uint32_t policies_count;                /* histories only */
+        struct scenario_policy policies[SCENARIO_POLICIES_MAX];
+        enum history_durations durations;
         uint32_t methods_count;                 /* WORKLOAD_TASKS */
         enum task_method methods[SCENARIO_METHODS_MAX];
         uint64_t seed_first, seed_last;         /* both included */
@@ -112,6 +179,10 @@ struct scenario {
 };
 
 const char *task_method_name(enum task_method method);
+const char *history_rule_name(enum history_rule rule);          /* not of RULE_FILE */
+
+/* The workload is a recorded history: its jobs wait, and policies are compared. */
+bool scenario_is_history(const struct scenario *scenario);
 
 /* Reads and checks the document at `path`; names of models and profiles against the built-in ones.
  * 0, or -ERR_IO, -ERR_NOT_FOUND, -ERR_INPUT, -ERR_RANGE, -ERR_NOMEM with file:line and the way out.

@@ -1,4 +1,5 @@
-/* scenario_impl.h - shared by scenario.c (the document) and scenario_work.c (its workload). */
+/* scenario_impl.h - shared by scenario.c (the document), scenario_work.c and
+ * scenario_jobs.c (its workload), and scenario_price.c. */
 #pragma once
 
 #include "proto/scenario.h"
@@ -12,6 +13,11 @@ struct model;
 extern const char *const scenario_method_names[TASK_METHODS_END];
 _Static_assert((int)TASK_WHOLE == METHOD_WHOLE && (int)TASK_SLICE == METHOD_SLICE &&
                (int)TASK_SHARE == METHOD_SHARE, "one list of names");
+
+/* Of `workload`, where it is a history. */
+#define HISTORY_KEYS                                                                              \
+        "jobs_csv", "sacct", "columns", "timezone", "from", "until", "tenants_at_least_jobs",     \
+                "limit_factor", "checkpoint"
 
 struct reader {
         const struct model *model;      /* of the pool, where all devices are alike; else NULL */
@@ -28,4 +34,14 @@ int scenario_refuse_keys(const struct doc_node *map, const char *const *keys, si
 
 /* The fields `workload` and, where it is made of tasks, `methods` of the document. */
 int scenario_read_workload(const struct reader *reader, const struct doc_node *root,
+                           struct err *err);
+
+/* scenario_jobs.c: `workload` where it is a history, and the root's `policies` and `durations`. */
+int scenario_read_jobs(const struct reader *reader, const struct doc_node *map,
+                       const struct doc_node *source, struct err *err);
+/* scenario_price.c: `prices` and `currency` of `pool`, with a history. */
+struct model_table;
+int scenario_read_prices(const struct reader *reader, const struct model_table *models,
+                         const struct doc_node *root, struct err *err);
+int scenario_read_policies(const struct reader *reader, const struct doc_node *root,
                            struct err *err);

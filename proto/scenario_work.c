@@ -1,4 +1,5 @@
-/* What a scenario's workload is made of: a recorded list, a mix of slices, or kinds of task. */
+/* What a scenario's workload is made of: a recorded list, a mix of slices, or kinds of task; a
+ * history of jobs is read in scenario_jobs.c. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -374,7 +375,7 @@ static int read_arrivals(const struct doc_node *map, struct scenario_workload *w
 
 static int read_source(const struct reader *reader, const struct doc_node *map, struct err *err)
 {
-        static const char *const sources[] = {"openb_pods", "mix", "tasks"};
+        static const char *const sources[] = {"openb_pods", "mix", "tasks", "jobs_csv", "sacct"};
         const struct doc_node *found = NULL;
 
         for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
@@ -387,11 +388,14 @@ static int read_source(const struct reader *reader, const struct doc_node *map, 
         }
         if (!found)
                 return doc_fail(map, err,
-                                "says not what arrives; write one of openb_pods, mix and tasks");
+                                "says not what arrives; write one of openb_pods, mix, tasks, "
+                                "jobs_csv and sacct");
         if (str_equal(doc_key(found), "mix"))
                 return read_mix(reader, found, err);
         if (str_equal(doc_key(found), "tasks"))
                 return read_tasks(reader, found, err);
+        if (!str_equal(doc_key(found), "openb_pods"))
+                return scenario_read_jobs(reader, map, found, err);
         reader->scenario->workload.source = WORKLOAD_OPENB;
         return scenario_read_path(reader, found, reader->scenario->workload.openb_pods, err);
 }
@@ -401,8 +405,9 @@ int scenario_read_workload(const struct reader *reader, const struct doc_node *r
 {
         static const char *const keys[] = {
                 "openb_pods", "mix", "tasks", "interference", "arrivals", "arrive_pct", "load",
-                "mean_life", "warmup_lives", "measure_lives",
+                "mean_life", "warmup_lives", "measure_lives", HISTORY_KEYS,
         };
+        static const char *const history_keys[] = {HISTORY_KEYS};
         static const char *const task_keys[] = {"interference"};
         struct scenario_workload *work = &reader->scenario->workload;
         const struct doc_node *map;
@@ -411,8 +416,15 @@ int scenario_read_workload(const struct reader *reader, const struct doc_node *r
         if ((rc = doc_need(root, "workload", &map, err)) < 0 ||
             (rc = doc_check_keys(map, keys, ARRAY_LEN(keys), err)) < 0 ||
             (rc = read_source(reader, map, err)) < 0 ||
-            (rc = read_arrivals(map, work, err)) < 0 ||
             (rc = read_methods(reader, root, err)) < 0)
+                return rc;
+        if (scenario_is_history(reader->scenario))
+                return 0;
+        if ((rc = scenario_refuse_keys(map, history_keys, ARRAY_LEN(history_keys),
+                                       "goes with workload.jobs_csv and workload.sacct only; leave "
+                                       "it out",
+                                       err)) < 0 ||
+            (rc = read_arrivals(map, work, err)) < 0)
                 return rc;
         if (work->source != WORKLOAD_TASKS)
                 return scenario_refuse_keys(map, task_keys, 1,

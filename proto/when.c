@@ -8,6 +8,7 @@
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "base/zone.h"
 #include "engine/calendar.h"
 
 /* `count` digits; false: they are not all there. */
@@ -33,7 +34,8 @@ static bool skip(const char **at, char byte)
 }
 
 struct parts {
-        int32_t year, month, day, hour, minute, second;
+        int32_t year, month, day, hour, minute, second, ms;
+        bool has_zone;
         int32_t zone_minutes; /* east of UTC */
 };
 
@@ -42,6 +44,7 @@ static bool read_zone(const char **at, struct parts *parts)
         int32_t hours, minutes;
         bool is_west = **at == '-';
 
+        parts->has_zone = true;
         if (skip(at, 'Z'))
                 return **at == '\0';
         if ((!skip(at, '+') && !skip(at, '-')) || !read_digits(at, 2, &hours) || !skip(at, ':') ||
@@ -64,6 +67,69 @@ static bool read_parts(const char *text, struct parts *parts)
         return read_zone(&text, parts);
 }
 
+/* ".5", ".123"; more digits only where they say nothing more: ".000000". */
+static bool read_fraction(const char **at, int32_t *ret_ms)
+{
+        int32_t ms = 0, worth = 100;
+
+        if (!skip(at, '.'))
+                return true;
+        if (**at < '0' || **at > '9')
+                return false;
+        for (; **at >= '0' && **at <= '9'; (*at)++) {
+                if (worth == 0 && **at != '0')
+                        return false;
+                ms += (**at - '0') * worth;
+                worth /= 10;
+        }
+        *ret_ms = ms;
+        return true;
+}
+
+/* A day, or day and time; with or without a zone. */
+static bool read_local_parts(const char *text, struct parts *parts)
+{
+        if (!read_digits(&text, 4, &parts->year) || !skip(&text, '-') ||
+            !read_digits(&text, 2, &parts->month) || !skip(&text, '-') ||
+            !read_digits(&text, 2, &parts->day))
+                return false;
+        if (*text == '\0')
+                return true;
+        if ((!skip(&text, 'T') && !skip(&text, ' ')) || !read_digits(&text, 2, &parts->hour) ||
+            !skip(&text, ':') || !read_digits(&text, 2, &parts->minute))
+                return false;
+        if (skip(&text, ':') &&
+            (!read_digits(&text, 2, &parts->second) || !read_fraction(&text, &parts->ms)))
+                return false;
+        return *text == '\0' || read_zone(&text, parts);
+}
+
+/* On the clock of `zone` where the parts have none of their own; NULL: UTC. */
+static int parts_ms(const char *text, const struct parts *parts, const struct zone *zone,
+                    int64_t *ret_ms, struct err *err)
+{
+        char show[STR_SHOW_MAX];
+
+        if (parts->year < 1970)
+                return err_set(err, ERR_RANGE, "'%s' lies before 1970", str_show(text, show));
+        if (parts->month < 1 || parts->month > 12 || parts->day < 1 ||
+            parts->day > calendar_month_days(parts->year, (uint8_t)parts->month) ||
+            parts->hour > 23 || parts->minute > 59 || parts->second > 59)
+                return err_set(err, ERR_INPUT,
+                               "'%s' does not exist in the calendar or on the clock",
+                               str_show(text, show));
+        struct calendar_date date = {parts->year, (uint8_t)parts->month, (uint8_t)parts->day};
+        int64_t local_s = calendar_day(date) * (CALENDAR_DAY_MS / 1000) + parts->hour * 3600 +
+                          parts->minute * 60 + parts->second;
+        int64_t utc_s = zone && !parts->has_zone ? zone_utc_s(zone, local_s)
+                                                 : local_s - parts->zone_minutes * 60;
+        if (utc_s < 0 || utc_s > CALENDAR_MS_MAX / 1000)
+                return err_set(err, ERR_RANGE, "'%s' lies outside 1970 to 9999 in UTC",
+                               str_show(text, show));
+        *ret_ms = utc_s * 1000 + parts->ms;
+        return 0;
+}
+
 int when_parse(const char *text, int64_t *ret_ms, struct err *err)
 {
         struct parts parts = {0};
@@ -73,23 +139,20 @@ int when_parse(const char *text, int64_t *ret_ms, struct err *err)
                 return err_set(err, ERR_INPUT,
                                "'%s' is no time with a zone; write for example 2027-01-04T08:00Z",
                                str_show(text, show));
-        if (parts.year < 1970)
-                return err_set(err, ERR_RANGE, "'%s' lies before 1970", str_show(text, show));
-        if (parts.month < 1 || parts.month > 12 || parts.day < 1 ||
-            parts.day > calendar_month_days(parts.year, (uint8_t)parts.month) || parts.hour > 23 ||
-            parts.minute > 59 || parts.second > 59)
+        return parts_ms(text, &parts, NULL, ret_ms, err);
+}
+
+int when_parse_local(const char *text, const struct zone *zone, int64_t *ret_ms, struct err *err)
+{
+        struct parts parts = {0};
+        char show[STR_SHOW_MAX];
+
+        if (!read_local_parts(text, &parts))
                 return err_set(err, ERR_INPUT,
-                               "'%s' does not exist in the calendar or on the clock",
+                               "'%s' is no time; write for example 2027-01-04 08:00:00 or a day, "
+                               "2027-01-04",
                                str_show(text, show));
-        struct calendar_date date = {parts.year, (uint8_t)parts.month, (uint8_t)parts.day};
-        int64_t minutes = parts.hour * 60 + parts.minute - parts.zone_minutes;
-        int64_t ms = calendar_day(date) * CALENDAR_DAY_MS +
-                     (minutes * 60 + parts.second) * INT64_C(1000);
-        if (ms < 0 || ms > CALENDAR_MS_MAX)
-                return err_set(err, ERR_RANGE, "'%s' lies outside 1970 to 9999 in UTC",
-                               str_show(text, show));
-        *ret_ms = ms;
-        return 0;
+        return parts_ms(text, &parts, zone, ret_ms, err);
 }
 
 const char *when_text(int64_t ms, char buf[WHEN_TEXT_MAX])

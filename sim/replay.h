@@ -14,6 +14,9 @@
 
 struct price_plan;
 struct price_shape;
+struct err;
+struct memo;
+struct state;
 
 #define PLAN_NOTE_MAX 192
 
@@ -69,6 +72,7 @@ struct replay_result {
         struct replay_run runs[SCENARIO_PLACEMENTS_MAX * SCENARIO_METHODS_MAX + 1];
 };
 
+struct ledger_book;
 struct replay_pool;
 
 /* The plan maker comes from above (plan/ stands on sim/): fills *ret_plan for a demand on the pool.
@@ -78,6 +82,17 @@ typedef int replay_plan_make(void *arg, const struct replay_pool *pool,
                              struct price_plan *ret_plan, char *ret_note, size_t note_size,
                              struct err *err);
 
+/* A look at a history's pool on the way: once, in the first run of a policy, when all that happens up
+ * to `at_ms` has happened. The replay ends with it: -ERR_CANCELLED and `seen`, or what `look`
+ * returns. */
+struct replay_look {
+        int64_t at_ms;
+        int (*look)(void *arg, const struct state *state, struct memo *memo, int64_t now_ms,
+                    struct err *err);
+        void *arg;
+        bool seen;
+};
+
 struct replay_hooks {
         replay_plan_make *make_plan;            /* NULL: `auto` goes without prices */
         void *plan_arg;
@@ -85,6 +100,8 @@ struct replay_hooks {
         void (*progress)(void *arg, const char *what, uint64_t done, uint64_t total);
         void *progress_arg;
         const volatile int *cancel;             /* non-zero: stop soon; NULL: never */
+        struct ledger_book *ledger;             /* of histories, days and facts; NULL: not kept */
+        struct replay_look *look;               /* NULL: nobody looks */
 };
 
 /* 0; -ERR_CANCELLED; -ERR_IO / -ERR_INPUT for files it reads (file:line in the sentence);

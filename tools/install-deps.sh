@@ -5,7 +5,8 @@ set -eu
 
 packages="gcc libc6-dev make meson ninja-build pkg-config python3
 clang libclang-rt-14-dev
-libcmocka-dev libjansson-dev libyaml-dev libxxhash-dev libsmartcols-dev"
+libcmocka-dev libjansson-dev libyaml-dev libxxhash-dev libsmartcols-dev
+tzdata"
 
 if ! command -v dpkg-query >/dev/null; then
         echo "install-deps: this is no Debian; these packages (or their like) are needed:" $packages >&2

@@ -44,10 +44,40 @@ static void check_pool(const struct scenario_pool *pool)
         assert(pool->ram_mib >= 1 && pool->ram_mib <= RAM_MIB_MAX);
 }
 
+static void check_history(const struct scenario_workload *work)
+{
+        const struct scenario_history *history = &work->history;
+
+        check_text(history->file, sizeof history->file);
+        check_text(history->timezone, sizeof history->timezone);
+        assert(work->arrivals == ARRIVALS_RECORDED);
+        assert((history->columns[JOB_COLUMN_TENANT][0] != '\0') ==
+               (work->source == WORKLOAD_JOBS_CSV));
+        assert(history->from_ms < history->until_ms);
+        assert(history->limit_factor_milli[0] <= history->limit_factor_milli[1]);
+        assert((history->limit_factor_milli[0] >= 1000) == history->has_limit_factor);
+        assert((history->checkpoint_every_ms >= 1000) == history->has_checkpoint);
+        assert(history->checkpoint_share_pct <= 100);
+        assert(scenario.pool.source == POOL_UNIFORM);
+        assert(scenario.policies_count >= 1 && scenario.policies_count <= SCENARIO_POLICIES_MAX);
+        for (uint32_t p = 0; p < scenario.policies_count; p++) {
+                const struct scenario_policy *policy = &scenario.policies[p];
+                check_text(policy->name, sizeof policy->name);
+                assert(policy->rule <= RULE_FILE);
+                assert((policy->path[0] != '\0') == (policy->rule == RULE_FILE));
+        }
+}
+
 static void check_workload(const struct scenario_workload *work)
 {
         uint64_t weight = 0;
 
+        if (scenario_is_history(&scenario)) {
+                check_history(work);
+                return;
+        }
+        assert(scenario.policies_count == 0);
+        assert(work->history.file[0] == '\0');
         for (uint32_t i = 0; i < work->mix_count; i++)
                 weight += work->mix[i].weight_milli;
         for (uint32_t i = 0; i < work->tasks_count; i++)

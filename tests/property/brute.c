@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/mem.h"
 #include "engine/units.h"
 
 #define REFUSE(...) (snprintf(why, why_size, __VA_ARGS__), false)
@@ -461,6 +462,35 @@ int brute_could(const struct brute *brute, const struct request *request, enum b
 
 /* ---- facts ---- */
 
+static bool is_frozen(const struct brute *brute, uint16_t plane)
+{
+        bool frozen = brute->frozen;
+
+        for (unsigned p = 0; p < brute->frozen_count; p++)
+                frozen |= brute->frozen_planes[p] == plane;
+        return frozen;
+}
+
+static bool apply_freeze(struct brute *brute, const struct freeze *freeze, char *why,
+                         size_t why_size)
+{
+        unsigned kept = 0;
+
+        if (freeze->plane == 0)
+                brute->frozen = freeze->frozen;
+        for (unsigned p = 0; p < brute->frozen_count; p++)
+                if (brute->frozen_planes[p] != freeze->plane)
+                        brute->frozen_planes[kept++] = brute->frozen_planes[p];
+        brute->frozen_count = (uint16_t)kept;
+        if (!freeze->plane || !freeze->frozen)
+                return true;
+        if (kept == ARRAY_LEN(brute->frozen_planes))
+                return REFUSE("the test holds at most %zu frozen planes",
+                              ARRAY_LEN(brute->frozen_planes));
+        brute->frozen_planes[brute->frozen_count++] = freeze->plane;
+        return true;
+}
+
 static bool apply_allocated(struct brute *brute, const struct fact_allocated *fact, char *why,
                             size_t why_size)
 {
@@ -480,6 +510,10 @@ static bool apply_allocated(struct brute *brute, const struct fact_allocated *fa
                 return REFUSE("a member is put on node %u, which is down, drained, of another "
                               "plane or model, or lacks the labels",
                               fact->node);
+        if (is_frozen(brute, node->desc.plane))
+                return REFUSE("a member is put on node %u, which is frozen", fact->node);
+        if (work->holds)
+                return REFUSE("workload %" PRIu64 " starts while it is held", fact->workload);
         if (members_by_node(node, need, 1) < 1)
                 return REFUSE("node %u has too few cores or too little RAM, disk or network",
                               fact->node);
@@ -576,7 +610,7 @@ static void free_work(struct brute *brute, struct brute_work *work)
                 node->disk -= work->request.need.disk_mib;
                 node->network -= work->request.need.network_mbit;
         }
-        work->live = false;
+        work->placed = 0;
 }
 
 static bool apply_released(struct brute *brute, const struct fact *fact, const struct input *input,
@@ -596,9 +630,16 @@ static bool apply_released(struct brute *brute, const struct fact *fact, const s
         case RELEASE_CANCELLED:
                 asked = input->kind == INPUT_CANCELLED && input->workload == work->request.workload;
                 break;
+        case RELEASE_FAILED:
+                asked = input->kind == INPUT_FAILED && work->placed > 0 &&
+                        work->request.retries == 0 &&
+                        input->workload == work->request.workload;
+                break;
         case RELEASE_LOST:
                 asked = may_be_lost(brute, work, input);
                 break;
+        case RELEASE_STOPPED:
+        case RELEASE_TIMED_OUT:
         case RELEASE_CAUSES_END:
                 break;
         }
@@ -606,6 +647,24 @@ static bool apply_released(struct brute *brute, const struct fact *fact, const s
                 return REFUSE("workload %" PRIu64 " is released (%s), and nothing called for it",
                               work->request.workload, release_cause_name(fact->released.cause));
         free_work(brute, work);
+        work->live = false;
+        return true;
+}
+
+/* Without a policy only what ended badly waits again. */
+static bool apply_requeued(struct brute *brute, const struct fact_requeued *fact,
+                           const struct input *input, char *why, size_t why_size)
+{
+        struct brute_work *work = brute_work(brute, fact->workload);
+
+        if (!work || work->placed == 0 || work->request.retries == 0 ||
+            fact->cause != RELEASE_FAILED || input->kind != INPUT_FAILED ||
+            input->workload != fact->workload)
+                return REFUSE("workload %" PRIu64 " is queued again (%s), and nothing called for "
+                              "it",
+                              fact->workload, release_cause_name(fact->cause));
+        free_work(brute, work);
+        work->request.retries--;
         return true;
 }
 
@@ -685,6 +744,7 @@ bool brute_apply(struct brute *brute, const struct fact *fact, const struct inpu
                 memset(work, 0, sizeof *work);
                 work->live = true;
                 work->request = fact->queued;
+                work->holds = fact->queued.user_hold ? HOLD_USER : 0;
                 work->arrival = brute->arrivals++;
                 return true;
         case FACT_REFUSED:
@@ -698,6 +758,32 @@ bool brute_apply(struct brute *brute, const struct fact *fact, const struct inpu
                 return apply_allocated(brute, &fact->allocated, why, why_size);
         case FACT_RELEASED:
                 return apply_released(brute, fact, input, why, why_size);
+        case FACT_REQUEUED:
+                return apply_requeued(brute, &fact->requeued, input, why, why_size);
+        case FACT_CHECKPOINT_SET:
+                work = brute_work(brute, fact->checkpoint.workload);
+                if (!work || work->placed == 0)
+                        return REFUSE("a workload saves a checkpoint that does not run");
+                return true;
+        case FACT_HOLDS_SET:
+                work = brute_work(brute, fact->holds.workload);
+                if (!work)
+                        return REFUSE("a workload is held that is not there");
+                work->holds = fact->holds.holds;
+                return true;
+        case FACT_FREEZE_IN:
+                return apply_freeze(brute, &fact->freeze, why, why_size);
+        case FACT_STANDING_SET:
+        case FACT_PROMISES_SEEN:
+        case FACT_RESCUED:
+        case FACT_PLANNED:
+        case FACT_PLACE_KEPT:
+        case FACT_NOTICED:
+        case FACT_PLAN_ENDED:
+        case FACT_NODE_HELD:
+        case FACT_NODE_LET_GO:
+        case FACT_POLICY_IN:
+                return REFUSE("a fact of a policy, and none is in force");
         case FACT_LAYOUT_STEP:
                 return apply_step(brute, &fact->layout_step, why, why_size);
         case FACT_LAYOUT_SEEN: {

@@ -45,6 +45,7 @@ struct brute_node {
 
 struct brute_work {
         bool live;
+        uint8_t holds;
         struct request request;
         uint64_t arrival;
         unsigned placed; /* members; all or none, between groups */
@@ -61,6 +62,8 @@ struct brute {
         struct brute_node nodes[BRUTE_NODES]; /* by the state's node number */
         struct brute_work works[BRUTE_WORKS];
         uint64_t arrivals;
+        bool frozen;
+        uint16_t frozen_planes[8], frozen_count;
 };
 
 void brute_init(struct brute *brute, const struct model_table *models, const struct vocab *vocab);

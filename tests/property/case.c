@@ -538,8 +538,14 @@ void step_print(char *ret_text, size_t size, const struct input *step, const str
                 break;
         case INPUT_CANCELLED:
         case INPUT_EXITED:
-                put(&text, "workload %" PRIu64 " %s", step->workload,
-                    step->kind == INPUT_EXITED ? "exits" : "is cancelled");
+        case INPUT_FAILED:
+        case INPUT_STOPPED:
+        case INPUT_CHECKPOINTED:
+                put(&text, "workload %" PRIu64 " %s", step->workload, input_name(step->kind));
+                break;
+        case INPUT_HOLD_CHANGED:
+                put(&text, "workload %" PRIu64 " is %s its owner", step->hold.workload,
+                    step->hold.held ? "held by" : "let go by");
                 break;
         case INPUT_NODE_JOINED:
         case INPUT_NODE_CHANGED:
@@ -564,6 +570,14 @@ void step_print(char *ret_text, size_t size, const struct input *step, const str
                             step->plan->priced ? "random prices" : "no prices");
                 else
                         put(&text, "the demand plan is taken away");
+                break;
+        case INPUT_POLICY_SET:
+                put(&text, "a policy is set");
+                break;
+        case INPUT_FREEZE_SET:
+                put(&text, "%s is %s",
+                    step->freeze.plane ? vocab_text(vocab, step->freeze.plane) : "the pool",
+                    step->freeze.frozen ? "frozen" : "thawed");
                 break;
         case INPUT_TICKED:
                 put(&text, "time passes");

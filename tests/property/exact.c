@@ -133,11 +133,16 @@ static bool check_refused(struct trial *trial, const struct fact_refused *fact)
                                     "empty pool",
                                     fact->workload, gate_name(fact->gate));
                 return check_nearest(trial, fact);
+        case GATE_JOBS:
+        case GATE_LIMIT:
+        case GATE_BUDGET:
+        case GATE_HOLD:
+        case GATE_ORDER:
         case GATE_TABLE:
         case GATES_END:
                 break;
         }
-        return FAIL(trial, "workload %" PRIu64 " is refused by gate %s, and no table is full",
+        return FAIL(trial, "workload %" PRIu64 " is refused by gate %s, and nothing calls for it",
                     fact->workload, gate_name(fact->gate));
 }
 

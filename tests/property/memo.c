@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "engine/decide.h"
 #include "plan/price_make.h"
+#include "tests/property/alike.h"
 #include "tests/property/case.h"
 #include "tests/property/shrink.h"
 
@@ -109,92 +110,15 @@ static void make(struct history *history, const struct case_words *words, uint64
                 fprintf(stderr, "seed %" PRIu64 ": its demand could not be priced\n", seed);
 }
 
-/* ---- facts, field by field ---- */
-
-static bool same_request(const struct request *a, const struct request *b)
-{
-        return a->workload == b->workload && need_equal(&a->need, &b->need) &&
-               form_equal(&a->form, &b->form) && a->priority == b->priority && a->once == b->once;
-}
-
-static bool same_desc(const struct node_desc *a, const struct node_desc *b)
-{
-        return a->name == b->name && a->plane == b->plane && a->labels == b->labels &&
-               a->model == b->model && a->devices == b->devices && a->drained == b->drained &&
-               a->broken == b->broken && a->cpu_milli == b->cpu_milli && a->rack == b->rack;
-}
-
-static bool same_fact(const struct fact *a, const struct fact *b)
-{
-        if (a->kind != b->kind)
-                return false;
-        switch (a->kind) {
-        case FACT_QUEUED:
-                return same_request(&a->queued, &b->queued);
-        case FACT_REFUSED:
-                return a->refused.workload == b->refused.workload &&
-                       a->refused.gate == b->refused.gate &&
-                       a->refused.has_nearest == b->refused.has_nearest &&
-                       (!a->refused.has_nearest ||
-                        same_request(&a->refused.nearest, &b->refused.nearest));
-        case FACT_ALLOCATED:
-                return a->allocated.workload == b->allocated.workload &&
-                       a->allocated.node == b->allocated.node &&
-                       a->allocated.member == b->allocated.member &&
-                       a->allocated.parts_count == b->allocated.parts_count &&
-                       memcmp(a->allocated.parts, b->allocated.parts,
-                              a->allocated.parts_count * sizeof *a->allocated.parts) == 0;
-        case FACT_RELEASED:
-                return a->released.workload == b->released.workload &&
-                       a->released.cause == b->released.cause;
-        case FACT_LAYOUT_STEP:
-                return a->layout_step.node == b->layout_step.node &&
-                       a->layout_step.epoch == b->layout_step.epoch &&
-                       a->layout_step.device == b->layout_step.device &&
-                       a->layout_step.op == b->layout_step.op &&
-                       a->layout_step.profile == b->layout_step.profile &&
-                       a->layout_step.start == b->layout_step.start;
-        case FACT_LAYOUT_SEEN:
-                return a->layout_seen.node == b->layout_seen.node &&
-                       a->layout_seen.report.device == b->layout_seen.report.device &&
-                       a->layout_seen.report.failed == b->layout_seen.report.failed &&
-                       a->layout_seen.report.epoch == b->layout_seen.report.epoch;
-        case FACT_NODE_SET:
-                return a->node_set.node == b->node_set.node &&
-                       same_desc(&a->node_set.desc, &b->node_set.desc);
-        case FACT_NODE_DOWN:
-        case FACT_NODE_GONE:
-                return a->node == b->node;
-        case FACT_DEMAND_SET:
-                return a->plan == b->plan;
-        case FACT_TIME_SET:
-                return a->now_ms == b->now_ms;
-        case FACTS_END:
-                break;
-        }
-        return false;
-}
-
-static void fact_print(char *ret_text, size_t size, const struct fact *fact)
-{
-        if (fact->kind == FACT_ALLOCATED)
-                snprintf(ret_text, size,
-                         "workload %" PRIu64 " member %u on node %u device %u method %u",
-                         fact->allocated.workload, fact->allocated.member, fact->allocated.node,
-                         fact->allocated.parts[0].device, fact->allocated.parts[0].method);
-        else if (fact->kind == FACT_RELEASED)
-                snprintf(ret_text, size, "released workload %" PRIu64, fact->released.workload);
-        else
-                snprintf(ret_text, size, "%s", fact_name(fact->kind));
-}
+/* ---- one history ---- */
 
 static bool same_group(struct trial *trial, unsigned way, const struct group *a,
                        const struct group *b)
 {
-        char texts[2][128];
+        char texts[2][256];
 
         for (uint32_t i = 0; i < a->count && i < b->count; i++) {
-                if (same_fact(&a->facts[i], &b->facts[i]))
+                if (fact_same(&a->facts[i], &b->facts[i]))
                         continue;
                 fact_print(texts[0], sizeof texts[0], &a->facts[i]);
                 fact_print(texts[1], sizeof texts[1], &b->facts[i]);
@@ -206,8 +130,6 @@ static bool same_group(struct trial *trial, unsigned way, const struct group *a,
                             b->count, way_names[way]);
         return true;
 }
-
-/* ---- one history ---- */
 
 static enum memo_mode mode_of(unsigned way)
 {

@@ -25,6 +25,7 @@ static inline bool step_set_has(const struct step_set *set, unsigned step)
 struct counts {
         unsigned step, steps_made; /* of the case under way */
         uint64_t placed, waits, refused, infeasible, searches, undecided;
+        uint64_t others[64]; /* what a test counts for its own summary */
 };
 
 struct shrink {
@@ -35,6 +36,8 @@ struct shrink {
                     size_t why_size);
         /* Prints the steps of the set, up to step `last`, one a line. */
         void (*print)(uint64_t seed, const struct step_set *keep, unsigned last);
+        /* What was counted when all went well; NULL: the counts above. */
+        void (*summary)(const struct counts *counts);
 };
 
 struct history;

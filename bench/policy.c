@@ -1,0 +1,270 @@
+/* What a policy costs: plans that take borrowed capacity back, and placing with 200 tenants while
+ * 10,000 workloads wait. One thread. How long an explanation takes: bench/explain.c. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/doc.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "bench/bench.h"
+#include "engine/accounts.h"
+#include "plan/plan.h"
+#include "proto/model_doc.h"
+#include "proto/policy_doc.h"
+#include "sim/rng.h"
+#include "sim/runner.h"
+
+#define RECLAIM_NODES 500
+#define PER_NODE      8
+#define TENANTS       200
+#define WAITING       10000
+#define SEEDS         5
+#define HOUR_MS       3600000
+
+static void check(int rc, const struct err *err)
+{
+        if (rc == 0)
+                return;
+        fprintf(stderr, "bench-policy: %s\n", err->text);
+        exit(1);
+}
+
+static void check_memory(const void *memory)
+{
+        if (memory)
+                return;
+        fprintf(stderr, "bench-policy: out of memory\n");
+        exit(1);
+}
+
+static struct policy_doc *read_policy(const char *text, size_t size,
+                                      const struct model_table *models)
+{
+        struct policy_doc *policy;
+        struct err err = {0};
+        struct doc *doc;
+
+        check(doc_read_yaml("policy", text, size, &doc, &err), &err);
+        check(policy_doc_decode(doc_root(doc, 0), models, NULL, &policy, &err), &err);
+        doc_free(doc);
+        return policy;
+}
+
+static void set_policy(struct state *state, struct memo *memo, const struct policy_doc *policy,
+                       int64_t now_ms)
+{
+        struct err err = {0};
+        struct input input = {.kind = INPUT_POLICY_SET,
+                              .accounts = accounts_new(policy->tenancy, &err)};
+
+        check_memory(input.accounts);
+        check(engine_run(state, memo, &input, now_ms, NULL, NULL, &err), &err);
+}
+
+/* ---- reclaim ---- */
+
+/* The lender's 4,000 devices are all borrowed; then it wants every one of them, at once. */
+static const char reclaim_policy[] =
+        "kind: Policy\n"
+        "preset: protected\n"
+        "rules: {stop_rate: {pct: 100, per: 10m}}\n"
+        "classes: {training: {exempt: 0s, notice: 5m}}\n"
+        "tenants: {lender: {protect: {A100-80: 4000}}, borrower: {}}\n";
+
+struct plans {
+        uint64_t plans, victims;
+};
+
+static void see_plan(void *arg, const struct fact *fact)
+{
+        struct plans *plans = arg;
+
+        if (fact->kind != FACT_PLANNED)
+                return;
+        plans->plans++;
+        plans->victims += fact->planned.victims;
+}
+
+static void submit_one(struct state *state, struct memo *memo, uint64_t id, uint16_t tenant,
+                       uint8_t devices, int64_t now_ms, struct plans *plans)
+{
+        struct err err = {0};
+        struct input input = {.kind = INPUT_SUBMITTED,
+                              .request = {.workload = id,
+                                          .need = {.models = UINT64_MAX,
+                                                   .ask = ASK_WHOLE,
+                                                   .devices = devices},
+                                          .form = {.members = 1},
+                                          .tenant = tenant}};
+
+        check(engine_run(state, memo, &input, now_ms, see_plan, plans, &err), &err);
+}
+
+static void bench_reclaim(void)
+{
+        struct model_table *models = model_table_new();
+        struct scenario_pool spec = {.source = POOL_UNIFORM,
+                                     .nodes = RECLAIM_NODES,
+                                     .devices_per_node = PER_NODE};
+        struct replay_pool pool;
+        struct err err = {0};
+        struct plans plans = {0};
+        struct memo *memo = memo_new((struct policy){.kind = POLICY_AUTO}, MEMO_INDEXED);
+        int64_t all_ns = 0, most_ns = 0;
+
+        check_memory(models);
+        check_memory(memo);
+        check(model_doc_builtin(models, &err), &err);
+        (void)str_copy(spec.model, sizeof spec.model, "A100-80");
+        check(replay_pool_load(&spec, models, NULL, &pool, &err), &err);
+        struct state *state = replay_state_new(&pool, 1, &err);
+        check_memory(state);
+        struct policy_doc *policy =
+                read_policy(reclaim_policy, sizeof reclaim_policy - 1, models);
+        set_policy(state, memo, policy, 0);
+        int lender = tenancy_find(policy->tenancy, "lender");
+        int borrower = tenancy_find(policy->tenancy, "borrower");
+        for (uint64_t id = 1; id <= RECLAIM_NODES * PER_NODE; id++)
+                submit_one(state, memo, id, (uint16_t)borrower, 1, (int64_t)id * 100, &plans);
+        for (uint64_t id = 1; id <= RECLAIM_NODES * PER_NODE; id++) {
+                int64_t start_ns = time_monotonic_ns();
+                submit_one(state, memo, 1000000 + id, (uint16_t)lender, 1, HOUR_MS, &plans);
+                int64_t took_ns = time_monotonic_ns() - start_ns;
+                all_ns += took_ns;
+                most_ns = took_ns > most_ns ? took_ns : most_ns;
+        }
+        bench_figure("policy.reclaim_all_ms", (double)all_ns / 1e6, "ms", 0, NULL);
+        bench_figure("policy.reclaim_one_ms", (double)most_ns / 1e6, "ms", 0, NULL);
+        bench_figure("policy.reclaim_plans", (double)plans.plans, "", 0, NULL);
+        bench_figure("policy.reclaim_victims", (double)plans.victims, "", 0, NULL);
+        memo_free(memo);
+        state_free(state);
+        policy_doc_free(policy);
+        replay_pool_done(&pool);
+        model_table_free(models);
+}
+
+/* ---- placing with 200 tenants ---- */
+
+struct crowd {
+        struct replay_pool pool;
+        struct replay_pods pods;
+        struct demand demand;
+        struct replay_hooks hooks;
+        struct policy_doc *policy;
+};
+
+/* Of each ten tenants one may hold nothing: its work waits for its quota. */
+static struct policy_doc *crowd_policy(const struct model_table *models)
+{
+        char *text = mem_new(TENANTS, 64);
+        size_t used = 0;
+
+        check_memory(text);
+        used += (size_t)sprintf(text, "kind: Policy\npreset: protected\ntenants:\n");
+        for (unsigned t = 0; t < TENANTS; t++)
+                used += (size_t)sprintf(text + used, "  t%03u: {limit: {any: %s}}\n", t,
+                                        t % 10 == 0 ? "0" : "unlimited");
+        struct policy_doc *policy = read_policy(text, used, models);
+        mem_free(text);
+        return policy;
+}
+
+static void load_crowd(struct crowd *crowd)
+{
+        struct scenario_pool spec = {.source = POOL_OPENB};
+        char pods[SCENARIO_PATH_MAX];
+        struct err err = {0};
+
+        bench_data("openb/openb_node_list_gpu_node.csv", spec.openb_nodes,
+                   sizeof spec.openb_nodes);
+        bench_data("openb/openb_pod_list_default.csv", pods, sizeof pods);
+        check(replay_pool_load(&spec, NULL, pods, &crowd->pool, &err), &err);
+        check(replay_pods_load(pods, &crowd->pool, &crowd->pods, &err), &err);
+        demand_of(crowd->pods.needs, crowd->pods.count, &crowd->demand);
+        crowd->hooks.make_plan = plan_make;
+        crowd->hooks.plan_arg = planner_new();
+        check_memory(crowd->hooks.plan_arg);
+        crowd->policy = crowd_policy(crowd->pool.models);
+}
+
+static void submit_pod(struct runner *runner, const struct need *need, uint64_t id,
+                       uint16_t tenant, uint16_t class, bool once)
+{
+        struct err err = {0};
+        struct input input = {.kind = INPUT_SUBMITTED,
+                              .request = {.workload = id,
+                                          .need = *need,
+                                          .form = {.members = 1},
+                                          .tenant = tenant,
+                                          .class = class,
+                                          .once = once}};
+
+        check(engine_run(runner->state, runner->memo, &input, 0, NULL, NULL, &err), &err);
+}
+
+/* The list once, shuffled: nanoseconds per placed one. */
+static double place_list(struct crowd *crowd, bool with_policy, uint64_t seed)
+{
+        struct policy placement = {.kind = POLICY_AUTO};
+        uint32_t *order = mem_new(crowd->pods.count, sizeof *order);
+        struct runner runner;
+        struct rng rng;
+        struct err err = {0};
+        uint64_t id = 1;
+
+        check_memory(order);
+        check(runner_init(&runner, &crowd->pool, 1, placement, &crowd->demand, false,
+                          &crowd->hooks, &err),
+              &err);
+        rng_init(&rng, seed);
+        if (with_policy) {
+                set_policy(runner.state, runner.memo, crowd->policy, 0);
+                for (unsigned w = 0; w < WAITING; w++)
+                        submit_pod(&runner, &crowd->pods.needs[rng_below(&rng, crowd->pods.count)],
+                                   id++, (uint16_t)(w % (TENANTS / 10) * 10),
+                                   (uint16_t)rng_below(&rng, 3), false);
+        }
+        for (uint32_t p = 0; p < crowd->pods.count; p++)
+                order[p] = p;
+        rng_shuffle(&rng, order, crowd->pods.count);
+        uint32_t before = runner.state->workload_slots.used;
+        int64_t start_ns = time_monotonic_ns();
+        for (uint32_t p = 0; p < crowd->pods.count; p++)
+                submit_pod(&runner, &crowd->pods.needs[order[p]], id++,
+                           with_policy ? (uint16_t)(p % TENANTS / 10 * 10 + 1 + p % 9) : 0,
+                           with_policy ? (uint16_t)(p % 3) : 0, true);
+        double ns = (double)(time_monotonic_ns() - start_ns);
+        ns /= runner.state->workload_slots.used - before;
+        runner_done(&runner);
+        mem_free(order);
+        return ns;
+}
+
+static void bench_crowd(void)
+{
+        struct crowd crowd = {0};
+        double plain[SEEDS], policy[SEEDS];
+
+        load_crowd(&crowd);
+        for (unsigned s = 0; s < SEEDS; s++) {
+                plain[s] = place_list(&crowd, false, 42 + s);
+                policy[s] = place_list(&crowd, true, 42 + s);
+        }
+        double without = bench_median(plain, SEEDS), with = bench_median(policy, SEEDS);
+        bench_figure("policy.placements_200_tenants", 1e9 / with, "/s", without / with,
+                     "no policy and nobody waiting");
+        policy_doc_free(crowd.policy);
+        planner_free(crowd.hooks.plan_arg);
+        replay_pods_done(&crowd.pods);
+        replay_pool_done(&crowd.pool);
+}
+
+int main(void)
+{
+        bench_reclaim();
+        bench_crowd();
+        return 0;
+}

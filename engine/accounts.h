@@ -1,0 +1,143 @@
+/* accounts.h - what tenants hold, against what they are promised and allowed.
+ *
+ * Pure. Made for one policy (tenancy.h) before it comes into force, so that bringing it into force
+ * cannot fail; from then on the state owns the accounts, and only state_apply() changes them. The
+ * tenancy is borrowed and must outlive them.
+ *
+ * A promise is a set of disjoint pots: what a tenant is promised and has not passed on to tenants
+ * below it. A tenant without a promise of its own draws on the pot of the nearest one above it that
+ * has one. Work is protected when all it holds lies in one pot.
+ * Sums of a tenant count all tenants below it. Units: units.h, thousandths of cores, MiB.
+ */
+#pragma once
+
+#include "engine/run_times.h"
+#include "engine/state.h"
+#include "engine/tenancy.h"
+#include "engine/units.h"
+
+struct budget_use {
+        int64_t from_ms, until_ms;      /* the period that `used` counts; empty: none yet */
+        unit_ms used;
+};
+
+/* What holds for a tenant by itself or by one above it, so that most questions end here. */
+struct tenant_brief {
+        uint64_t limited;               /* bit = model with a limit */
+        bool limited_any;               /* all models together */
+        bool special;                   /* other limits on what is held, promises, budgets */
+};
+
+struct accounts {
+        const struct tenancy *tenancy;
+        uint32_t tenants;
+        uint64_t *held;                 /* [tenant][DIMENSIONS_END]: protected and standard */
+        uint64_t *spare;                /* [tenant][DEVICE_DIMENSIONS] */
+        uint64_t *within;               /* [tenant][DEVICE_DIMENSIONS]: protected */
+        uint64_t *pot;                  /* [tenant][DEVICE_DIMENSIONS]: its own pot */
+        uint64_t *drawn;                /* [tenant][DEVICE_DIMENSIONS]: of that pot */
+        uint16_t *pot_of;               /* [tenant][DEVICE_DIMENSIONS]: whose, or TENANT_NONE */
+        uint64_t *reserved;             /* [tenant][DEVICE_DIMENSIONS]: by open reservations */
+        uint64_t *reserved_keep;        /* ... of it with `unused: keep` */
+        uint64_t kept[DEVICE_DIMENSIONS];       /* unused promises that are not lent */
+        uint64_t kept_in_all;                   /* their sum: mostly 0 */
+        uint64_t used[DEVICE_DIMENSIONS];       /* held and spare, of all */
+        uint16_t *root;                 /* [tenant] */
+        struct tenant_brief *briefs;    /* [tenant] */
+        uint32_t *first, *last;         /* [root]: running workloads, in order of admission */
+        uint32_t *standard;             /* [root]: of them standard ones */
+        bool *dirty;                    /* [root]: something of a promise came free */
+        uint32_t dirty_count;
+        struct budget_use *budgets;     /* [tenant][TENANT_BUDGETS_MAX] */
+        int64_t *counted_ms;            /* [tenant]: up to when its budgets are counted */
+        int64_t at_ms;                  /* of the fact that is being applied */
+        struct run_times *times;
+        /* What has been stopped for capacity, for rules.stop_rate. */
+        int64_t stopped_from_ms;
+        uint64_t stopped_units;
+};
+
+/* NULL with err: out of memory. */
+struct accounts *accounts_new(const struct tenancy *tenancy, struct err *err);
+void accounts_free(struct accounts *accounts);          /* NULL is fine */
+
+static inline uint64_t *account(uint64_t *table, uint32_t tenant, unsigned dimension)
+{
+        return table + (size_t)tenant * DEVICE_DIMENSIONS + dimension;
+}
+
+static inline uint64_t *account_held(const struct accounts *accounts, uint32_t tenant,
+                                     unsigned dimension)
+{
+        return accounts->held + (size_t)tenant * DIMENSIONS_END + dimension;
+}
+
+/* ---- questions; none changes anything ---- */
+
+/* How work of a bucket could start now: as what on which device models. */
+struct admission {
+        uint64_t models[STANDINGS_END]; /* by standing; each model in the best only. Work without
+                                         * device: all ones in one of them */
+        uint64_t kept;                  /* models where the rest is kept for others' promises */
+        enum gate gate;                 /* why no model is left; FIT where one is */
+};
+
+void accounts_admit(const struct state *state, uint32_t bucket, struct admission *ret_admission);
+
+/* Whether a device-hour budget of the tenant, or of one above it, is used up and says so. */
+bool accounts_budget_empty(const struct state *state, uint16_t tenant, uint64_t models,
+                           enum on_empty on_empty);
+
+/* The standing that work of the bucket takes when it holds this, and the promise it draws on;
+ * STANDINGS_END: a limit forbids it. */
+struct holding {
+        uint64_t models;                /* bit = model of which it holds units */
+        uint64_t units[MODELS_MAX];     /* only where the bit is set */
+        uint64_t all;                   /* sum */
+        uint64_t cpu_milli;             /* of work without device */
+        uint64_t memory_mib;
+        uint32_t slices[SLICE_LIMITS_MAX];
+};
+
+enum standing accounts_standing(const struct state *state, uint32_t bucket,
+                                const struct holding *holding, struct promise *ret_promise);
+void holding_add(const struct state *state, uint32_t node, const struct need *need,
+                 const struct part *parts, unsigned count, struct holding *holding);
+
+/* What the workload holds. */
+void holding_of(const struct state *state, uint32_t slot, struct holding *ret_holding);
+
+/* Whether one promise has room for all of it, and which. */
+bool accounts_draw(const struct accounts *accounts, uint16_t tenant, const struct holding *holding,
+                   struct promise *ret_promise);
+
+/* borrowed / weight of the tenants in the order of the tree, level by level: below 0, 0 or above 0
+ * as `a` borrowed less, as much, or more. `models`: as the work of each could use; the model on
+ * which it borrowed least counts. */
+int accounts_compare(const struct state *state, uint16_t a, uint64_t a_models, uint16_t b,
+                     uint64_t b_models);
+
+/* Of the tenant's own pot: what is not used, and not lent. */
+uint64_t accounts_unlent(const struct accounts *accounts, uint32_t tenant, unsigned dimension);
+
+/* ---- changes; for state_apply() only ---- */
+
+void accounts_start(struct state *state, uint32_t slot, enum standing standing,
+                    struct promise promise);
+/* What a placed member holds; `sign` 1 or -1. */
+void accounts_member(struct state *state, uint32_t member, int sign);
+void accounts_end(struct state *state, uint32_t slot);
+void accounts_standing_set(struct state *state, uint32_t slot, enum standing standing,
+                           struct promise promise);
+void accounts_queued(struct state *state, uint32_t slot, int sign);
+/* It was told to stop, and may stay: it may rise again. */
+void accounts_stays(struct state *state, uint32_t slot);
+/* Counts budgets up to this time. */
+void accounts_time(struct state *state, int64_t now_ms);
+/* Takes the place of the accounts that were in force: tenants and classes are found again by their
+ * names (decide() has checked that all are there), what is held is counted anew, run times and
+ * budgets of tenants that stay are kept. */
+void accounts_adopt(struct state *state, struct accounts *accounts);
+
+/* Every sum against what running work holds. Asserts; part of state_check(). */
+void accounts_check(const struct state *state);

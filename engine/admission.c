@@ -1,0 +1,350 @@
+/* Questions to the accounts: who may start as what, and who goes first. */
+#include <string.h>
+
+#include "engine/accounts.h"
+
+static const struct tenant *tenant_at(const struct accounts *accounts, uint32_t tenant)
+{
+        return &accounts->tenancy->tenants[tenant];
+}
+
+/* ---- promises ---- */
+
+static uint64_t pot_left(const struct accounts *accounts, uint32_t tenant, unsigned dimension)
+{
+        uint64_t pot = *account(accounts->pot, tenant, dimension) +
+                       *account(accounts->reserved, tenant, dimension);
+        uint64_t drawn = *account(accounts->drawn, tenant, dimension);
+
+        return pot > drawn ? pot - drawn : 0;
+}
+
+/* Whether the pots of `whose` for the models hold it all. */
+static bool models_hold(const struct accounts *accounts, uint32_t whose,
+                        const struct holding *holding)
+{
+        for (uint64_t left = holding->models; left; left &= left - 1) {
+                unsigned m = (unsigned)__builtin_ctzll(left);
+                if (holding->units[m] > pot_left(accounts, whose, m))
+                        return false;
+        }
+        return true;
+}
+
+/* Its own first, which a reservation may have filled; then the one it draws on. */
+bool accounts_draw(const struct accounts *accounts, uint16_t tenant, const struct holding *holding,
+                   struct promise *ret_promise)
+{
+        if (holding->models == 0)
+                return false;
+        unsigned first = (unsigned)__builtin_ctzll(holding->models);
+        const uint16_t *pots = accounts->pot_of + (size_t)tenant * DEVICE_DIMENSIONS;
+        const uint16_t whose[] = {tenant, pots[first], tenant, pots[DIM_ANY]};
+
+        for (unsigned i = 0; i < 4; i++) {
+                bool any = i >= 2;
+                if (whose[i] == TENANT_NONE)
+                        continue;
+                if (any ? holding->all > pot_left(accounts, whose[i], DIM_ANY)
+                        : !models_hold(accounts, whose[i], holding))
+                        continue;
+                *ret_promise = (struct promise){whose[i], any};
+                return true;
+        }
+        return false;
+}
+
+/* ---- limits ---- */
+
+static bool above(const struct accounts *accounts, uint32_t tenant, unsigned dimension,
+                  uint64_t more)
+{
+        uint64_t limit = tenant_at(accounts, tenant)->limit[dimension];
+
+        if (limit == AMOUNT_NONE)
+                return true;
+        return more > 0 && amount_is_number(limit) &&
+               *account_held(accounts, tenant, dimension) + more > limit;
+}
+
+static bool within_limits(const struct accounts *accounts, uint32_t tenant,
+                          const struct holding *holding)
+{
+        const struct tenancy *tenancy = accounts->tenancy;
+
+        for (uint32_t t = tenant; t != TENANT_NONE; t = tenancy->tenants[t].parent) {
+                for (uint64_t left = holding->models; left; left &= left - 1) {
+                        unsigned m = (unsigned)__builtin_ctzll(left);
+                        if (above(accounts, t, m, holding->units[m]))
+                                return false;
+                }
+                if ((holding->all > 0 && above(accounts, t, DIM_ANY, holding->all)) ||
+                    (holding->cpu_milli > 0 &&
+                     above(accounts, t, DIM_CPU, holding->cpu_milli)) ||
+                    (holding->memory_mib > 0 &&
+                     above(accounts, t, DIM_MEMORY, holding->memory_mib)))
+                        return false;
+                for (uint32_t p = 0; p < tenancy->profiles_count; p++)
+                        if (holding->slices[p] > 0 &&
+                            above(accounts, t, DIM_SLICES + p, holding->slices[p]))
+                                return false;
+        }
+        return true;
+}
+
+/* Whether others' promises leave so much: what is not lent stays free. */
+static bool leaves_promises(const struct state *state, uint16_t tenant,
+                            const struct holding *holding)
+{
+        const struct accounts *accounts = state->accounts;
+
+        for (uint64_t left = holding->models; left; left &= left - 1) {
+                unsigned m = (unsigned)__builtin_ctzll(left);
+                uint64_t kept = accounts->kept[m] + accounts->kept[DIM_ANY];
+                if (kept == 0)
+                        continue;
+                kept -= accounts_unlent(accounts, tenant, m);
+                if (accounts->used[m] + holding->units[m] + kept > state->capacity[m])
+                        return false;
+        }
+        return true;
+}
+
+/* `none`: not even as spare work. */
+static bool is_forbidden(const struct accounts *accounts, uint32_t tenant,
+                         const struct holding *holding)
+{
+        for (uint64_t left = holding->models; left; left &= left - 1) {
+                unsigned m = (unsigned)__builtin_ctzll(left);
+                if (tenancy_limit(accounts->tenancy, (uint16_t)tenant, m) == AMOUNT_NONE)
+                        return true;
+        }
+        return holding->all > 0 &&
+               tenancy_limit(accounts->tenancy, (uint16_t)tenant, DIM_ANY) == AMOUNT_NONE;
+}
+
+static bool may_be_spare(const struct state *state, const struct bucket *bucket)
+{
+        const struct service_class *class = &state->accounts->tenancy->classes[bucket->class];
+
+        return class->stop != STOP_NEVER;
+}
+
+/* Nothing can stand against the tenant's work on any of these models, nor promise it anything. */
+static bool is_plain(const struct state *state, const struct bucket *bucket, uint64_t models)
+{
+        const struct accounts *accounts = state->accounts;
+        const struct tenant_brief *brief = &accounts->briefs[bucket->tenant];
+
+        return !brief->special && !brief->limited_any && (brief->limited & models) == 0 &&
+               accounts->kept_in_all == 0 &&
+               (!bucket->spare || may_be_spare(state, bucket));
+}
+
+enum standing accounts_standing(const struct state *state, uint32_t number,
+                                const struct holding *holding, struct promise *ret_promise)
+{
+        const struct accounts *accounts = state->accounts;
+        const struct bucket *bucket = &state->buckets[number];
+        const struct service_class *class = &accounts->tenancy->classes[bucket->class];
+
+        *ret_promise = (struct promise){0};
+        if (holding->models && is_plain(state, bucket, holding->models))
+                return bucket->spare ? STANDING_SPARE : STANDING_STANDARD;
+        bool empty = accounts_budget_empty(state, bucket->tenant, holding->models,
+                                           ON_EMPTY_DEMOTE);
+        if (!bucket->spare && !empty && within_limits(accounts, bucket->tenant, holding)) {
+                if (accounts_draw(accounts, bucket->tenant, holding, ret_promise))
+                        return STANDING_PROTECTED;
+                return leaves_promises(state, bucket->tenant, holding) ? STANDING_STANDARD
+                                                                       : STANDINGS_END;
+        }
+        if (!may_be_spare(state, bucket) || !leaves_promises(state, bucket->tenant, holding) ||
+            is_forbidden(accounts, bucket->tenant, holding))
+                return STANDINGS_END;
+        return bucket->spare || empty || class->above_limit == ABOVE_LIMIT_SPARE ? STANDING_SPARE
+                                                                                 : STANDINGS_END;
+}
+
+/* ---- budgets ---- */
+
+static bool budget_counts(const struct budget *budget, uint64_t models)
+{
+        return budget->dimension == DIM_ANY || (models >> budget->dimension & 1);
+}
+
+bool accounts_budget_empty(const struct state *state, uint16_t tenant, uint64_t models,
+                           enum on_empty on_empty)
+{
+        const struct accounts *accounts = state->accounts;
+
+        for (uint32_t t = tenant; t != TENANT_NONE; t = tenant_at(accounts, t)->parent) {
+                const struct tenant *it = tenant_at(accounts, t);
+                for (unsigned b = 0; b < it->budgets_count; b++) {
+                        unit_ms all = (unit_ms)it->budgets[b].device_ms * UNITS_DEVICE;
+                        const struct budget_use *use =
+                                &accounts->budgets[t * TENANT_BUDGETS_MAX + b];
+                        if (it->budgets[b].on_empty == on_empty &&
+                            budget_counts(&it->budgets[b], models) && use->used >= all)
+                                return true;
+                }
+        }
+        return false;
+}
+
+/* ---- before a place is known ---- */
+
+static bool too_many_jobs(const struct accounts *accounts, uint32_t tenant)
+{
+        for (uint32_t t = tenant; t != TENANT_NONE; t = tenant_at(accounts, t)->parent) {
+                uint64_t running = *account_held(accounts, t, DIM_RUNNING) + 1;
+                const uint64_t limits[] = {tenant_at(accounts, t)->limit[DIM_RUNNING],
+                                           tenant_at(accounts, t)->limit[DIM_JOBS]};
+                for (unsigned i = 0; i < 2; i++)
+                        if (limits[i] == AMOUNT_NONE ||
+                            (amount_is_number(limits[i]) && running > limits[i]))
+                                return true;
+        }
+        return false;
+}
+
+/* Why work that holds this may not start in any standing. */
+static enum gate gate_of(const struct state *state, const struct bucket *bucket,
+                         const struct holding *holding)
+{
+        if (!within_limits(state->accounts, bucket->tenant, holding))
+                return GATE_LIMIT;
+        if (accounts_budget_empty(state, bucket->tenant, holding->models, ON_EMPTY_DEMOTE) &&
+            !may_be_spare(state, bucket))
+                return GATE_BUDGET;
+        return GATE_ORDER;
+}
+
+static void admit_model(const struct state *state, uint32_t number, unsigned model,
+                        uint64_t units, struct admission *admission)
+{
+        const struct bucket *bucket = &state->buckets[number];
+        const struct need *need = &state->shapes[bucket->shape].need;
+        struct holding holding;
+        struct promise promise;
+
+        memset(holding.slices, 0, sizeof holding.slices);
+        holding.models = units > 0 ? 1ull << model : 0;
+        holding.units[model] = units;
+        holding.all = units;
+        holding.memory_mib = 0;
+        holding.cpu_milli = units > 0 ? 0 : (uint64_t)need->cpu_milli * bucket->form.members;
+        enum standing standing = accounts_standing(state, number, &holding, &promise);
+        uint64_t bits = units > 0 ? 1ull << model : UINT64_MAX;
+        if (standing != STANDINGS_END) {
+                admission->models[standing] |= bits;
+                admission->gate = GATE_FIT;
+                return;
+        }
+        enum gate gate = gate_of(state, bucket, &holding);
+        if (gate == GATE_ORDER)
+                admission->kept |= bits;
+        if (admission->gate != GATE_FIT && (admission->gate == GATE_ALLOWED ||
+                                            gate > admission->gate))
+                admission->gate = gate;
+}
+
+void accounts_admit(const struct state *state, uint32_t number, struct admission *ret_admission)
+{
+        const struct bucket *bucket = &state->buckets[number];
+        const struct shape *shape = &state->shapes[bucket->shape];
+        uint64_t there = shape->models & state->capacity_models;
+
+        *ret_admission = (struct admission){.gate = GATE_ALLOWED};
+        if (too_many_jobs(state->accounts, bucket->tenant)) {
+                ret_admission->gate = GATE_JOBS;
+                return;
+        }
+        if (accounts_budget_empty(state, bucket->tenant, shape->models, ON_EMPTY_REFUSE)) {
+                ret_admission->gate = GATE_BUDGET;
+                return;
+        }
+        if (is_plain(state, bucket, there) && shape->need.devices > 0) {
+                ret_admission->models[bucket->spare ? STANDING_SPARE : STANDING_STANDARD] = there;
+                ret_admission->gate = GATE_FIT;
+                return;
+        }
+        if (shape->need.devices == 0) {
+                admit_model(state, number, 0, 0, ret_admission);
+                return;
+        }
+        for (uint64_t left = there; left; left &= left - 1) {
+                unsigned m = (unsigned)__builtin_ctzll(left);
+                admit_model(state, number, m,
+                            (uint64_t)state->units[(size_t)bucket->shape * MODELS_MAX + m] *
+                                    bucket->form.members,
+                            ret_admission);
+        }
+        if (ret_admission->gate == GATE_ALLOWED)
+                ret_admission->gate = GATE_FIT;         /* no such device is up just now */
+}
+
+/* ---- order ---- */
+
+struct share {
+        uint64_t borrowed, weight;
+};
+
+static int share_compare(struct share a, struct share b)
+{
+        uint64_t x = a.borrowed * b.weight, y = b.borrowed * a.weight;
+
+        return (x > y) - (x < y);
+}
+
+/* Only devices that are there count: of others everybody has borrowed nothing. */
+static struct share share_of(const struct state *state, uint32_t tenant, uint64_t models)
+{
+        const struct accounts *accounts = state->accounts;
+        struct share least = {UINT64_MAX, 1};
+
+        for (uint64_t left = models; left; left &= left - 1) {
+                unsigned m = (unsigned)__builtin_ctzll(left);
+                if (state->capacity[m] == 0)
+                        continue;
+                struct share share = {*account_held(accounts, tenant, m) -
+                                              *account(accounts->within, tenant, m) +
+                                              *account(accounts->spare, tenant, m),
+                                      tenant_at(accounts, tenant)->weight_milli[m]};
+                if (least.borrowed == UINT64_MAX || share_compare(share, least) < 0)
+                        least = share;
+        }
+        return least.borrowed == UINT64_MAX ? (struct share){0, 1} : least;
+}
+
+/* The tenant's chain from its root down. */
+static unsigned chain_of(const struct accounts *accounts, uint32_t tenant,
+                         uint16_t chain[TENANT_DEPTH_MAX])
+{
+        unsigned depth = tenant_at(accounts, tenant)->depth;
+
+        for (unsigned level = depth; level-- > 0; tenant = tenant_at(accounts, tenant)->parent)
+                chain[level] = (uint16_t)tenant;
+        return depth;
+}
+
+/* Level by level; who stands higher in the tree counts as having borrowed nothing below. */
+int accounts_compare(const struct state *state, uint16_t a, uint64_t a_models, uint16_t b,
+                     uint64_t b_models)
+{
+        const struct accounts *accounts = state->accounts;
+        uint16_t x[TENANT_DEPTH_MAX], y[TENANT_DEPTH_MAX];
+
+        if (a == b && a_models == b_models)
+                return 0;
+        unsigned deep_x = chain_of(accounts, a, x), deep_y = chain_of(accounts, b, y);
+        for (unsigned level = 0; level < deep_x || level < deep_y; level++) {
+                struct share none = {0, 1};
+                int order = share_compare(
+                        level < deep_x ? share_of(state, x[level], a_models) : none,
+                        level < deep_y ? share_of(state, y[level], b_models) : none);
+                if (order != 0)
+                        return order;
+        }
+        return 0;
+}

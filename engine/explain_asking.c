@@ -1,0 +1,210 @@
+/* Who asks, and whether it would start: without looking at who else waits. */
+#include <string.h>
+
+#include "engine/explain_impl.h"
+
+/* ---- who asks ---- */
+
+static int8_t counted_profile(const struct state *state, const struct model *model,
+                              const struct part *part)
+{
+        const struct tenancy *tenancy = state->accounts ? state->accounts->tenancy : NULL;
+
+        for (uint32_t p = 0; tenancy && p < tenancy->profiles_count; p++)
+                if (strcmp(tenancy->profiles[p], model->profiles[part->profile].name) == 0)
+                        return (int8_t)p;
+        return -1;
+}
+
+static uint32_t part_memory(const struct model *model, const struct part *part)
+{
+        if (part->method == METHOD_SHARE)
+                return part->memory_mib;
+        return part->method == METHOD_SLICE ? model->profiles[part->profile].memory_mib : 0;
+}
+
+/* The ways it could lie on an empty device of the model. */
+static void prepare_model(const struct state *state, unsigned number, struct asking *asking)
+{
+        const struct model *model = model_get(state->models, number);
+        struct part options[PART_OPTIONS_MAX];
+        struct device_state empty = {0};
+        unsigned devices = asking->need.devices;
+        unsigned count = part_options(model, &empty, &asking->fits[number], options);
+
+        asking->profile[number] = -1;
+        for (unsigned i = 0; i < count; i++) {
+                uint32_t units = part_units(model, &options[i]);
+                uint32_t memory_mib = part_memory(model, &options[i]);
+                if (i == 0) {
+                        asking->units[number] = devices * units;
+                        asking->memory_mib[number] = devices * memory_mib;
+                        if (options[i].method == METHOD_SLICE)
+                                asking->profile[number] =
+                                        counted_profile(state, model, &options[i]);
+                }
+                if (devices * units > asking->units_most[number])
+                        asking->units_most[number] = devices * units;
+                if (devices * memory_mib > asking->memory_most[number])
+                        asking->memory_most[number] = devices * memory_mib;
+        }
+}
+
+static void prepare(const struct state *state, struct asking *asking)
+{
+        const struct need *need = &asking->need;
+        const char *profile = need->profile ? vocab_text(state->vocab, need->profile) : NULL;
+
+        asking->models = 0;
+        for (unsigned m = 0; need->devices > 0 && m < model_count(state->models); m++) {
+                if (!(need->models >> m & 1) ||
+                    !part_fit_make(model_get(state->models, m), need, profile, &asking->fits[m]))
+                        continue;
+                asking->models |= 1ull << m;
+                prepare_model(state, m, asking);
+        }
+}
+
+void asking_of_slot(struct explainer *x, uint32_t slot, struct asking *ret_asking)
+{
+        const struct workload *workload = &x->state->workloads[slot];
+        const struct bucket *bucket = &x->state->buckets[workload->bucket];
+
+        *ret_asking = (struct asking){.id = ++x->asked,
+                                      .need = x->state->shapes[bucket->shape].need,
+                                      .form = bucket->form,
+                                      .priority = bucket->priority,
+                                      .tenant = bucket->tenant,
+                                      .class = bucket->class,
+                                      .spare = bucket->spare,
+                                      .slot = slot,
+                                      .gone_ms = INT64_MAX};
+        if (!workload->service)
+                ret_asking->gone_ms =
+                        x->now_ms + expected_left_ms(x->state, slot, BACKFILL_PERCENT, x->now_ms);
+        prepare(x->state, ret_asking);
+}
+
+static int64_t expected_of(const struct state *state, const struct request *request)
+{
+        uint64_t devices = (uint64_t)request->need.devices * request->form.members;
+
+        if (request->time_limit_ms > 0)
+                return request->time_limit_ms;
+        if (!state->accounts)
+                return RUN_TIME_UNKNOWN_MS;
+        return run_times_expect(state->accounts->times, request->tenant, run_times_width(devices),
+                                BACKFILL_PERCENT, 0);
+}
+
+void asking_of_request(struct explainer *x, const struct request *request, uint32_t slot,
+                       struct asking *ret_asking)
+{
+        *ret_asking = (struct asking){.id = ++x->asked,
+                                      .need = request->need,
+                                      .form = request->form,
+                                      .priority = request->priority,
+                                      .tenant = request->tenant,
+                                      .class = request->class,
+                                      .spare = request->spare,
+                                      .slot = slot,
+                                      .gone_ms = INT64_MAX};
+        if (!request->service) {
+                int64_t left = expected_of(x->state, request);
+                left = left < RUN_TIME_LEAST_MS ? RUN_TIME_LEAST_MS : left;
+                ret_asking->gone_ms = x->now_ms + left;
+        }
+        prepare(x->state, ret_asking);
+}
+
+/* ---- whether it would start ---- */
+
+bool may_submit(const struct state *state, const struct request *request)
+{
+        if (!state->accounts)
+                return true;
+        const struct tenancy *tenancy = state->accounts->tenancy;
+        if (request->tenant >= tenancy->tenants_count || request->class >= tenancy->classes_count)
+                return false;
+        const struct service_class *class = &tenancy->classes[request->class];
+        bool models = request->need.devices == 0;
+
+        for (size_t m = 0; !models && m < model_count(state->models); m++)
+                models = (request->need.models >> m & 1) &&
+                         tenancy_limit(tenancy, request->tenant, (unsigned)m) != AMOUNT_NONE &&
+                         tenancy_limit(tenancy, request->tenant, DIM_ANY) != AMOUNT_NONE;
+        return (tenancy->tenants[request->tenant].classes >> request->class & 1) && models &&
+               !(request->spare && class->stop == STOP_NEVER) &&
+               (class->time_limit_max_ms == 0 ||
+                (request->time_limit_ms > 0 && request->time_limit_ms <= class->time_limit_max_ms));
+}
+
+bool may_come(const struct state *state, const struct request *request)
+{
+        struct explained_gate gate;
+
+        if (state->workload_slots.used >= state->bounds.workloads_max ||
+            state->shapes_count >= state->bounds.shapes_max ||
+            state->buckets_count >= state->bounds.buckets_max || !may_submit(state, request))
+                return false;
+        if (state->accounts &&
+            accounts_budget_empty(state, request->tenant, request->need.models, ON_EMPTY_REFUSE))
+                return false;
+        return !refuses_more_jobs(state, request->tenant, &gate);
+}
+
+bool tables_hold_asking(const struct state *state, const struct asking *asking)
+{
+        uint64_t members = asking->form.members;
+
+        return members <= state->bounds.members_max - state->member_slots.used &&
+               members * asking->need.devices <= state->bounds.parts_max - state->part_slots.used;
+}
+
+static uint64_t all_of(const struct rights *rights)
+{
+        return rights->models[0] | rights->models[1] | rights->models[2];
+}
+
+bool is_certain(const struct state *state, const struct asking *asking)
+{
+        struct rights rights[2];
+
+        rights_of(state, asking, NULL, MEASURE_UNITS, &rights[0]);
+        rights_of(state, asking, NULL, MEASURE_LEAST, &rights[1]);
+        return memcmp(rights[0].models, rights[1].models, sizeof rights[0].models) == 0;
+}
+
+bool would_start(struct explainer *x, const struct asking *asking, const struct what_if *what_if,
+                 bool sure, enum standing *ret_standing)
+{
+        struct rights rights, seen;
+
+        if (!tables_hold_asking(x->state, asking))
+                return false;
+        rights_of(x->state, asking, what_if, sure ? MEASURE_MOST : MEASURE_LEAST, &rights);
+        if (rights.jobs || rights.refused)
+                return false;
+        if (sure) {
+                /* The engine would choose among these; none may turn out to be above a limit. */
+                rights_of(x->state, asking, what_if, MEASURE_UNITS, &seen);
+                if (all_of(&seen) != all_of(&rights))
+                        return false;
+        }
+        /* As the queue tries: members of a gang may need models of different standings. */
+        bool gang = form_is_gang(&asking->form);
+        uint64_t models = 0;
+        for (unsigned s = 0; s < STANDINGS_END; s++) {
+                if (rights.models[s] == 0)
+                        continue;
+                bool across = gang && models != 0;
+                models = rights.models[s] | (gang ? models : 0);
+                if (members_fit(x, asking, what_if, models, 0) < asking->form.members)
+                        continue;
+                *ret_standing = (enum standing)s;
+                /* Members on different models may draw on no one promise, or go above a limit. */
+                bool mixed = asking->form.members > 1 && (models & (models - 1));
+                return !(sure && mixed && (across || s == STANDING_PROTECTED));
+        }
+        return false;
+}

@@ -1,0 +1,48 @@
+/* explain_line.h - the queue's order, for whoever asks about many waiters at once.
+ *
+ * The same as order_before() says (tests/property/explain.c), but for what does not change between
+ * two of them.
+ */
+#pragma once
+
+#include "engine/explain_impl.h"
+
+struct chain;
+struct tenant_room;
+
+struct line_up {
+        struct explainer *x;
+        const struct asking *asking;
+        uint64_t present;               /* models of which something is up */
+        struct tenant_room *tenants;
+        struct map chain_of;            /* (tenant, models) */
+        struct chain *chains;
+        uint32_t chains_room;
+        bool failed;
+};
+
+struct key {
+        int32_t priority;
+        enum standing standing;
+        const struct service_class *class;      /* NULL: no policy */
+        uint32_t chain;
+};
+
+struct place_in_line {
+        struct key key;
+        struct waiter waiter;
+};
+
+struct key key_of(struct line_up *line, uint32_t bucket);
+/* Below 0: a goes before b, whoever of them it is. */
+int compare_keys(const struct line_up *line, const struct key *a, const struct key *b);
+struct waiter waiter_of(const struct state *state, uint32_t slot);
+bool waits_before(const struct waiter *a, const struct waiter *b);      /* of equal keys */
+bool place_before(const struct line_up *line, const struct place_in_line *a,
+                  const struct place_in_line *b);
+/* Whether it is not held. */
+bool is_eligible(const struct state *state, const struct workload *workload);
+
+int line_up_init(struct line_up *line, struct explainer *x, const struct asking *asking,
+                 struct err *err);
+void line_up_done(struct line_up *line);

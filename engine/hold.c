@@ -1,0 +1,269 @@
+#include "engine/hold.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "engine/decide_impl.h"
+
+/* ---- who gets one ---- */
+
+static bool wants_hold(const struct state *state, uint32_t slot, int64_t now_ms)
+{
+        const struct workload *workload = &state->workloads[slot];
+        const struct service_class *class = class_of(state, workload->bucket);
+
+        return workload->plan == 0 && waited_ms(state, slot, now_ms) >= class->hold_after_ms;
+}
+
+/* Keeps the list in order and at most HOLDS_MAX long. */
+static void list_add(const struct state *state, struct contender *list, unsigned *count,
+                     const struct contender *contender)
+{
+        unsigned at = *count;
+
+        while (at > 0 && order_before(state, contender, &list[at - 1]))
+                at--;
+        if (at == HOLDS_MAX)
+                return;
+        if (*count < HOLDS_MAX)
+                ++*count;
+        memmove(&list[at + 1], &list[at], (*count - at - 1) * sizeof *list);
+        list[at] = *contender;
+}
+
+static unsigned choose(struct memo *memo, const struct state *state, int64_t now_ms,
+                       struct contender list[HOLDS_MAX + 1])
+{
+        unsigned count = 0;
+
+        for (uint32_t b = 0; b < state->buckets_count; b++) {
+                const struct bucket *bucket = &state->buckets[b];
+                struct admission admission;
+                if (bucket->count == 0 || !is_wide(state, bucket))
+                        continue;
+                accounts_admit(state, b, &admission);
+                if (admission.gate != GATE_FIT)
+                        continue;
+                struct contender contender = {.bucket = b, .standing = STANDING_SPARE};
+                for (unsigned s = STANDINGS_END; s-- > 0;)
+                        if (admission.models[s])
+                                contender.standing = (enum standing)s;
+                uint32_t at = 0;
+                for (unsigned n = 0; n < HOLDS_MAX; at++) {
+                        if (!line_next(memo, state, b, &at, &contender.waiter))
+                                break;
+                        if (!wants_hold(state, contender.waiter.slot, now_ms))
+                                continue;
+                        list_add(state, list, &count, &contender);
+                        n++;
+                }
+        }
+        return count;
+}
+
+/* ---- where ---- */
+
+struct end {
+        int64_t at_ms;
+        unsigned devices;
+};
+
+/* When the node is expected to have so many free devices. INT64_MAX: never. */
+static int64_t ready_ms(const struct state *state, uint32_t number, const struct need *need,
+                        int64_t now_ms)
+{
+        const struct node *node = &state->nodes[number];
+        struct end ends[NODE_DEVICES_MAX * 2];
+        unsigned count = 0, free = 0;
+
+        for (unsigned d = 0; d < node->desc.devices; d++) {
+                const struct device *device = &node_devices(state, number)[d];
+                free += device_is_idle(&device->state) && device->kept_for == 0;
+        }
+        for (uint32_t at = node->first_member; at != NONE; at = state->members[at].node_next) {
+                const struct member *member = &state->members[at];
+                if (count == NODE_DEVICES_MAX * 2)
+                        return INT64_MAX;
+                struct end end = {now_ms + expected_left_ms(state, member->workload, END_PERCENT,
+                                                            now_ms),
+                                  member->parts_count};
+                unsigned place = count++;
+                for (; place > 0 && ends[place - 1].at_ms > end.at_ms; place--)
+                        ends[place] = ends[place - 1];
+                ends[place] = end;
+        }
+        int64_t at_ms = now_ms;
+        for (unsigned e = 0; e < count && free < need->devices; e++) {
+                free += ends[e].devices;
+                at_ms = ends[e].at_ms;
+        }
+        return free >= need->devices ? at_ms : INT64_MAX;
+}
+
+struct place {
+        int64_t ready_ms;
+        uint32_t node;
+};
+
+/* The soonest nodes for the members; false: there are not enough. */
+static bool find_nodes(const struct state *state, const struct bucket *bucket,
+                       const uint32_t *taken_for, int64_t now_ms, struct place *places,
+                       uint32_t count)
+{
+        const struct need *need = &state->shapes[bucket->shape].need;
+        uint32_t have = 0;
+
+        for (uint32_t n = 0; n < state->node_slots.high; n++) {
+                const struct node *node = &state->nodes[n];
+                if (node->status != NODE_UP || node->frozen || taken_for[n] ||
+                    !node_admits(state, &node->desc, need))
+                        continue;
+                int64_t ready = ready_ms(state, n, need, now_ms);
+                if (ready == INT64_MAX || (have == count && ready >= places[have - 1].ready_ms))
+                        continue;
+                if (have < count)
+                        have++;
+                uint32_t at = have - 1;
+                for (; at > 0 && places[at - 1].ready_ms > ready; at--)
+                        places[at] = places[at - 1];
+                places[at] = (struct place){ready, n};
+        }
+        return have == count;
+}
+
+static int hold_node(struct memo *memo, uint64_t workload, uint32_t node, int64_t until_ms,
+                     enum fact_kind kind, struct err *err)
+{
+        struct fact *fact = fact_add(memo, kind);
+
+        if (!fact)
+                return no_memory(err);
+        fact->node_held.workload = workload;
+        fact->node_held.node = node;
+        fact->node_held.until_ms = until_ms;
+        return 0;
+}
+
+/* Two scratch arrays by node: for whom (slot + 1), and until when. */
+static bool hold_room(struct memo *memo, const struct state *state)
+{
+        uint32_t nodes = state->node_slots.high;
+        uint32_t room = memo->hold_room;
+
+        if (!memo_room(memo, &memo->hold_for, &room, nodes, sizeof *memo->hold_for) ||
+            !memo_room(memo, &memo->hold_until, &memo->hold_room, nodes,
+                       sizeof *memo->hold_until) ||
+            !memo_room(memo, &memo->hold_places, &memo->hold_places_room, MEMBERS_MAX,
+                       sizeof *memo->hold_places))
+                return false;
+        memset(memo->hold_for, 0, nodes * sizeof *memo->hold_for);
+        return true;
+}
+
+static int emit_changes(struct memo *memo, const struct state *state, struct err *err)
+{
+        for (uint32_t n = 0; n < state->node_slots.high; n++) {
+                const struct node *node = &state->nodes[n];
+                uint32_t wanted = memo->hold_for[n];
+                if (node->held_for != 0 && node->held_for != wanted) {
+                        int rc = hold_node(memo, state->workloads[node->held_for - 1].id, n, 0,
+                                           FACT_NODE_LET_GO, err);
+                        if (rc)
+                                return rc;
+                }
+                if (wanted == 0 || (node->held_for == wanted &&
+                                    node->held_until_ms == memo->hold_until[n]))
+                        continue;
+                int rc = hold_node(memo, state->workloads[wanted - 1].id, n, memo->hold_until[n],
+                                   FACT_NODE_HELD, err);
+                if (rc)
+                        return rc;
+        }
+        return 0;
+}
+
+int decide_holds(struct memo *memo, const struct state *state, int64_t now_ms, struct err *err)
+{
+        struct contender list[HOLDS_MAX + 1];
+
+        if (!hold_room(memo, state))
+                return no_memory(err);
+        unsigned count = choose(memo, state, now_ms, list);
+        for (unsigned i = 0; i < count; i++) {
+                const struct bucket *bucket = &state->buckets[list[i].bucket];
+                uint32_t members = bucket->form.members;
+                struct place *places = memo->hold_places;
+                if (!find_nodes(state, bucket, memo->hold_for, now_ms, places, members) ||
+                    places[members - 1].ready_ms <= now_ms)
+                        continue;
+                for (uint32_t m = 0; m < members; m++) {
+                        memo->hold_for[places[m].node] = list[i].waiter.slot + 1;
+                        memo->hold_until[places[m].node] = places[members - 1].ready_ms;
+                }
+        }
+        return emit_changes(memo, state, err);
+}
+
+int let_go_of_nodes(struct memo *memo, const struct state *state, uint32_t slot, struct err *err)
+{
+        if (state->workloads[slot].nodes_held == 0)
+                return 0;
+        for (uint32_t n = 0; n < state->node_slots.high; n++) {
+                if (state->nodes[n].held_for != slot + 1)
+                        continue;
+                int rc = hold_node(memo, state->workloads[slot].id, n, 0, FACT_NODE_LET_GO, err);
+                if (rc)
+                        return rc;
+        }
+        return 0;
+}
+
+/* ---- who may use one ---- */
+
+static bool open_to(const struct state *state, const struct node *node, uint64_t models)
+{
+        (void)state;
+        return node->status == NODE_UP && node->held_for != 0 && !node->frozen &&
+               (models == UINT64_MAX ||
+                (node->desc.devices > 0 && (models >> node->desc.model & 1)));
+}
+
+bool held_fits(struct memo *memo, const struct state *state, uint32_t shape)
+{
+        for (uint32_t n = 0; state->nodes_held > 0 && n < state->node_slots.high; n++) {
+                struct move move;
+                int64_t key;
+                if (open_to(state, &state->nodes[n], UINT64_MAX) &&
+                    node_best(memo, shape, n, &key, &move))
+                        return true;
+        }
+        return false;
+}
+
+uint32_t held_best(struct memo *memo, const struct state *state, uint32_t slot, uint64_t models,
+                   int64_t now_ms, struct move *ret_move)
+{
+        const struct workload *workload = &state->workloads[slot];
+        int64_t best_key = 0, gone_ms = INT64_MAX;
+        uint32_t best = NONE, shape = state->buckets[workload->bucket].shape;
+
+        if (state->nodes_held == 0)
+                return NONE;
+        if (!workload->service)
+                gone_ms = now_ms + expected_left_ms(state, slot, BACKFILL_PERCENT, now_ms);
+        for (uint32_t n = 0; n < state->node_slots.high; n++) {
+                const struct node *node = &state->nodes[n];
+                struct move move;
+                int64_t key;
+                if (!open_to(state, node, models) ||
+                    (node->held_for != slot + 1 && gone_ms > node->held_until_ms) ||
+                    !node_best(memo, shape, n, &key, &move))
+                        continue;
+                if (best == NONE || key > best_key) {
+                        best = n;
+                        best_key = key;
+                        *ret_move = move;
+                }
+        }
+        return best;
+}

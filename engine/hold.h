@@ -1,0 +1,23 @@
+/* hold.h - capacity holds: room kept for wide work that waits.
+ *
+ * At each tick the first HOLDS_MAX of those that are wide, have waited for their class's hold_after
+ * and do not fit get the nodes that are expected to have room for them soonest. Others may use a
+ * held node only when they are expected to be gone by then.
+ */
+#pragma once
+
+#include "engine/order.h"
+
+#define HOLDS_MAX 4
+
+/* Adds facts that bring the holds up to what they should be now. 0 or -ERR_NOMEM. */
+int decide_holds(struct memo *memo, const struct state *state, int64_t now_ms, struct err *err);
+
+/* Adds facts that let go what is held for the workload. 0 or -ERR_NOMEM. */
+int let_go_of_nodes(struct memo *memo, const struct state *state, uint32_t slot, struct err *err);
+
+/* The best held node that work of the bucket's shape fits on and may use; NONE. */
+uint32_t held_best(struct memo *memo, const struct state *state, uint32_t slot, uint64_t models,
+                   int64_t now_ms, struct move *ret_move);
+/* Whether the shape fits on any held node at all, whoever may use it. */
+bool held_fits(struct memo *memo, const struct state *state, uint32_t shape);

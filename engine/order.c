@@ -1,0 +1,319 @@
+#include "engine/order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/decide_impl.h"
+#include "engine/units.h"
+
+/* ---- what is expected ---- */
+
+int64_t expected_run_ms(const struct state *state, uint32_t slot, unsigned percent,
+                        int64_t attained)
+{
+        const struct workload *workload = &state->workloads[slot];
+        const struct bucket *bucket = &state->buckets[workload->bucket];
+        int64_t limit = workload->time_limit_ms;
+
+        if (limit > 0)
+                return limit > attained ? limit : attained + RUN_TIME_LEAST_MS;
+        if (!state->accounts)
+                return RUN_TIME_UNKNOWN_MS;
+        return run_times_expect(state->accounts->times, bucket->tenant,
+                                run_times_width(bucket_devices(state, bucket)), percent, attained);
+}
+
+int64_t attained_ms(const struct state *state, uint32_t slot, int64_t now_ms)
+{
+        const struct workload *workload = &state->workloads[slot];
+
+        return workload->attained_ms +
+               (workload->members_placed > 0 ? now_ms - workload->since_ms : 0);
+}
+
+int64_t expected_left_ms(const struct state *state, uint32_t slot, unsigned percent,
+                         int64_t now_ms)
+{
+        int64_t attained = attained_ms(state, slot, now_ms);
+        int64_t left = expected_run_ms(state, slot, percent, attained) - attained;
+
+        return left < RUN_TIME_LEAST_MS ? RUN_TIME_LEAST_MS : left;
+}
+
+int64_t waited_ms(const struct state *state, uint32_t slot, int64_t now_ms)
+{
+        const struct workload *workload = &state->workloads[slot];
+        bool waits = workload->members_placed == 0 && now_ms > workload->since_ms;
+
+        return workload->waited_ms + (waits ? now_ms - workload->since_ms : 0);
+}
+
+unsigned slice_level(const struct service_class *class, int64_t attained)
+{
+        unsigned level = 0;
+
+        while (level < class->time_slices_count && attained >= class->time_slice_ms[level])
+                level++;
+        return level;
+}
+
+bool is_wide(const struct state *state, const struct bucket *bucket)
+{
+        uint64_t devices = bucket_devices(state, bucket);
+
+        return devices > 1 && devices >= state->devices_max;
+}
+
+/* ---- inside a bucket ---- */
+
+static int waiter_compare(const struct waiter *a, const struct waiter *b)
+{
+        if (a->rescued != b->rescued)
+                return a->rescued ? -1 : 1;
+        if (a->level != b->level)
+                return a->level < b->level ? -1 : 1;
+        if (a->expected_ms > 0 && b->expected_ms > 0 && !a->rescued) {
+                /* In seconds: products of two times in ms would not fit. */
+                uint64_t x = (uint64_t)(a->waited_ms + AGEING_MS) / 1000 *
+                             ((uint64_t)b->expected_ms / 1000 + 1);
+                uint64_t y = (uint64_t)(b->waited_ms + AGEING_MS) / 1000 *
+                             ((uint64_t)a->expected_ms / 1000 + 1);
+                if (x != y)
+                        return x > y ? -1 : 1;
+        }
+        return (a->arrival > b->arrival) - (a->arrival < b->arrival);
+}
+
+static int sort_compare(const void *a, const void *b)
+{
+        return waiter_compare(a, b);
+}
+
+static struct waiter waiter_of(const struct state *state, uint32_t slot)
+{
+        const struct workload *workload = &state->workloads[slot];
+        struct waiter waiter = {.slot = slot, .arrival = workload->arrival};
+
+        if (!state->accounts)
+                return waiter;
+        const struct service_class *class = class_of(state, workload->bucket);
+        waiter.waited_ms = waited_ms(state, slot, state->now_ms);
+        waiter.rescued = workload->rescued;
+        waiter.level = workload->rescued
+                               ? 0
+                               : (uint8_t)slice_level(class, workload->attained_ms);
+        if (class->order == ORDER_SHORTEST)
+                waiter.expected_ms = expected_run_ms(state, slot, ORDER_PERCENT,
+                                                     workload->attained_ms);
+        return waiter;
+}
+
+static bool line_sort(struct memo *memo, const struct state *state, uint32_t number)
+{
+        struct line *line = &memo->lines[number];
+        const struct bucket *bucket = &state->buckets[number];
+
+        line->count = line->first = 0;
+        for (uint32_t slot = bucket->head; slot != NONE; slot = state->workloads[slot].next) {
+                if (!memo_room(memo, &line->waiters, &line->room, line->count,
+                               sizeof *line->waiters))
+                        return false;
+                line->waiters[line->count++] = waiter_of(state, slot);
+        }
+        qsort(line->waiters, line->count, sizeof *line->waiters, sort_compare);
+        line->version = state->order_version + 1;
+        line->arrivals = state->arrivals;
+        return true;
+}
+
+/* Work that came since: it has not waited, so it mostly goes to the end. */
+static bool line_add(struct memo *memo, const struct state *state, uint32_t number)
+{
+        struct line *line = &memo->lines[number];
+        uint32_t slot = state->buckets[number].tail;
+
+        if (line->first > 64 && line->first > line->count / 2) {
+                line->count -= line->first;
+                memmove(line->waiters, &line->waiters[line->first],
+                        line->count * sizeof *line->waiters);
+                line->first = 0;
+        }
+        while (slot != NONE && state->workloads[slot].arrival >= line->arrivals)
+                slot = state->workloads[slot].prev;
+        slot = slot == NONE ? state->buckets[number].head : state->workloads[slot].next;
+        for (; slot != NONE; slot = state->workloads[slot].next) {
+                struct waiter waiter = waiter_of(state, slot);
+                if (!memo_room(memo, &line->waiters, &line->room, line->count,
+                               sizeof *line->waiters))
+                        return false;
+                uint32_t low = line->first, high = line->count;
+                while (low < high) {
+                        uint32_t middle = (low + high) / 2;
+                        if (waiter_compare(&line->waiters[middle], &waiter) < 0)
+                                low = middle + 1;
+                        else
+                                high = middle;
+                }
+                memmove(&line->waiters[low + 1], &line->waiters[low],
+                        (line->count - low) * sizeof *line->waiters);
+                line->waiters[low] = waiter;
+                line->count++;
+        }
+        line->arrivals = state->arrivals;
+        return true;
+}
+
+static bool still_waits(const struct state *state, uint32_t bucket, const struct waiter *waiter)
+{
+        const struct workload *workload = &state->workloads[waiter->slot];
+
+        return workload->live && workload->members_placed == 0 && workload->bucket == bucket &&
+               workload->arrival == waiter->arrival;
+}
+
+bool may_start(const struct state *state, const struct workload *workload)
+{
+        if (workload->holds)
+                return false;
+        if (workload->array == 0 || workload->array_at_once == 0)
+                return true;
+        uint32_t running = map_get(state->array_running, workload->array);
+        return running == MAP_NONE || running < workload->array_at_once;
+}
+
+/* Without a policy there is nothing but arrival: the bucket's own list is the order. */
+static bool first_of_list(const struct state *state, uint32_t bucket, uint32_t at,
+                          struct waiter *ret_waiter)
+{
+        for (uint32_t slot = state->buckets[bucket].head; slot != NONE;
+             slot = state->workloads[slot].next)
+                if (may_start(state, &state->workloads[slot]) && at-- == 0) {
+                        *ret_waiter = waiter_of(state, slot);
+                        return true;
+                }
+        return false;
+}
+
+bool line_next(struct memo *memo, const struct state *state, uint32_t bucket, uint32_t *at,
+               struct waiter *ret_waiter)
+{
+        struct line *line = &memo->lines[bucket];
+
+        if (!state->accounts)
+                return first_of_list(state, bucket, *at, ret_waiter);
+        /* One alone needs no line: most buckets of many tenants. */
+        const struct bucket *only = &state->buckets[bucket];
+        if (only->count == 1) {
+                if (*at > 0 || !may_start(state, &state->workloads[only->head]))
+                        return false;
+                *ret_waiter = waiter_of(state, only->head);
+                return true;
+        }
+        bool fresh = line->version == state->order_version + 1;
+
+        if (!fresh ? !line_sort(memo, state, bucket)
+                   : line->arrivals != state->arrivals && !line_add(memo, state, bucket)) {
+                memo->out_of_memory = true;
+                return false;
+        }
+        while (line->first < line->count &&
+               !still_waits(state, bucket, &line->waiters[line->first]))
+                line->first++;
+        if (*at < line->first)
+                *at = line->first;
+        for (; *at < line->count; ++*at) {
+                const struct waiter *waiter = &line->waiters[*at];
+                if (still_waits(state, bucket, waiter) &&
+                    may_start(state, &state->workloads[waiter->slot])) {
+                        *ret_waiter = *waiter;
+                        return true;
+                }
+        }
+        return false;
+}
+
+/* ---- between buckets ---- */
+
+static int policy_compare(const struct state *state, const struct contender *a,
+                          const struct contender *b)
+{
+        const struct service_class *x = class_of(state, a->bucket),
+                                   *y = class_of(state, b->bucket);
+        const struct bucket *from = &state->buckets[a->bucket], *other = &state->buckets[b->bucket];
+
+        if (a->standing != b->standing)
+                return a->standing < b->standing ? -1 : 1;
+        if (x->rank != y->rank)
+                return x->rank < y->rank ? -1 : 1;
+        /* Work that goes by weight and work that does not are not compared by it. */
+        if (x->by_weight != y->by_weight)
+                return x->by_weight ? -1 : 1;
+        if (x->by_weight) {
+                int shares = accounts_compare(state, from->tenant,
+                                              state->shapes[from->shape].models, other->tenant,
+                                              state->shapes[other->shape].models);
+                if (shares != 0)
+                        return shares;
+        }
+        if (x->order != y->order)
+                return x->order < y->order ? -1 : 1;
+        return 0;
+}
+
+bool order_before(const struct state *state, const struct contender *a, const struct contender *b)
+{
+        int32_t x = state->buckets[a->bucket].priority, y = state->buckets[b->bucket].priority;
+
+        if (x != y)
+                return x > y;
+        int order = state->accounts ? policy_compare(state, a, b) : 0;
+        return (order ? order : waiter_compare(&a->waiter, &b->waiter)) < 0;
+}
+
+/* ---- nothing starves ---- */
+
+/* Whoever has waited longest of those that only others keep waiting. */
+static uint32_t longest_overdue(const struct memo *memo, const struct state *state,
+                                int64_t now_ms)
+{
+        uint32_t longest = NONE;
+
+        for (uint32_t w = 0; w < state->workload_slots.high; w++) {
+                const struct workload *it = &state->workloads[w];
+                struct admission admission;
+                bool told = false;
+                if (!it->live || it->members_placed > 0 || it->rescued || !may_start(state, it) ||
+                    waited_ms(state, w, now_ms) < RESCUE_AFTER_MS ||
+                    (longest != NONE &&
+                     waited_ms(state, w, now_ms) <= waited_ms(state, longest, now_ms)))
+                        continue;
+                for (uint32_t i = 0; i < memo->facts_count; i++)
+                        told |= memo->facts[i].kind == FACT_RESCUED &&
+                                memo->facts[i].rescued == it->id;
+                accounts_admit(state, it->bucket, &admission);
+                if (!told && (admission.gate == GATE_FIT || admission.gate == GATE_ORDER))
+                        longest = w;
+        }
+        return longest;
+}
+
+int decide_rescues(struct memo *memo, const struct state *state, int64_t now_ms, struct err *err)
+{
+        uint64_t all = 0, units = state->rescued_units;
+
+        for (unsigned m = 0; m < MODELS_MAX; m++)
+                all += state->capacity[m];
+        for (;;) {
+                uint32_t slot = longest_overdue(memo, state, now_ms);
+                if (slot == NONE)
+                        return 0;
+                uint64_t more = workload_units(state, slot);
+                if (units > 0 && (units + more) * 100 > all * RESCUE_PERCENT)
+                        return 0;
+                struct fact *fact = fact_add(memo, FACT_RESCUED);
+                if (!fact)
+                        return no_memory(err);
+                fact->rescued = state->workloads[slot].id;
+                units += more;
+        }
+}

@@ -1,0 +1,84 @@
+/* order.h - who goes before whom.
+ *
+ * Between buckets: priority; work inside its promise, then inside limits, then spare; class rank;
+ * who borrowed least for its weight; the class's own order; arrival. Inside a bucket only the last
+ * two differ. All that depends on time counts as of the newest tick (state->now_ms), so between
+ * ticks only what is held changes the order.
+ *
+ * `shortest` is least expected run time over time waited: (waited + 1 h) / expected, largest first;
+ * waiting is ageing.
+ *
+ * Nothing starves: work that has waited for RESCUE_AFTER_MS in all is rescued at a tick, longest
+ * wait first, as long as what is rescued asks for RESCUE_PERCENT of the pool at most (or is one
+ * workload). It goes before all other work of its class from then on, in its level of time slices
+ * as well, and is stopped for promises only. So it waits for those rescued before it, and they end:
+ * see docs/policy.md, "Nothing starves".
+ */
+#pragma once
+
+#include "engine/accounts.h"
+#include "engine/memo_impl.h"
+
+#define AGEING_MS        INT64_C(3600000)
+#define ORDER_PERCENT    75     /* quantile of past run times that orders */
+#define BACKFILL_PERCENT 90     /* ... that must be over before the room is wanted */
+#define END_PERCENT      50     /* ... that tells when running work ends */
+#define RESCUE_AFTER_MS  INT64_C(432000000)     /* 5 days */
+#define RESCUE_PERCENT   5
+
+/* What a waiting workload brings into the order. */
+struct waiter {
+        uint64_t arrival;
+        int64_t waited_ms;
+        int64_t expected_ms;            /* 0: the class goes by arrival */
+        uint32_t slot;
+        uint8_t level;                  /* of time slices: 0 ran least */
+        bool rescued;
+};
+
+/* A bucket's waiters in order, as far as known; a cache. */
+struct line {
+        struct waiter *waiters;
+        uint32_t count, room, first;
+        uint64_t version;               /* state->order_version + 1 it was sorted at; 0: never */
+        uint64_t arrivals;              /* newest arrival that is in it, + 1 */
+};
+
+/* The bucket's first waiter from place `*at` on that is not held; false: none. Moves *at to it. */
+bool line_next(struct memo *memo, const struct state *state, uint32_t bucket, uint32_t *at,
+               struct waiter *ret_waiter);
+
+/* A contender: a bucket and its waiter. */
+struct contender {
+        uint32_t bucket;
+        struct waiter waiter;
+        enum standing standing;         /* the best it could start with */
+        struct admission admission;     /* with a policy */
+};
+
+/* Whether nothing holds it: owner, dependency, start time, array. */
+bool may_start(const struct state *state, const struct workload *workload);
+
+/* Whether a goes before b. */
+bool order_before(const struct state *state, const struct contender *a, const struct contender *b);
+
+/* Expected whole run time, and what is left of it at `now_ms`, of waiting or running work. */
+int64_t expected_run_ms(const struct state *state, uint32_t slot, unsigned percent,
+                        int64_t attained_ms);
+int64_t expected_left_ms(const struct state *state, uint32_t slot, unsigned percent,
+                         int64_t now_ms);
+
+int64_t waited_ms(const struct state *state, uint32_t slot, int64_t now_ms);
+/* Run time of all its runs up to `now_ms`, as far as it counts. */
+int64_t attained_ms(const struct state *state, uint32_t slot, int64_t now_ms);
+unsigned slice_level(const struct service_class *class, int64_t attained);
+/* Adds facts for those to be rescued now. 0 or -ERR_NOMEM. */
+int decide_rescues(struct memo *memo, const struct state *state, int64_t now_ms, struct err *err);
+
+/* As many devices as a whole node has, or more. */
+bool is_wide(const struct state *state, const struct bucket *bucket);
+
+static inline const struct service_class *class_of(const struct state *state, uint32_t bucket)
+{
+        return &state->accounts->tenancy->classes[state->buckets[bucket].class];
+}

@@ -1,0 +1,44 @@
+/* preempt.h - plans that make room for waiting work by stopping running work.
+ *
+ * A plan is whole before anybody is told: the places of all members, the victims, what it costs.
+ * Victims are eligible by cause and class (see may_stop in preempt.c); the least lost work wins;
+ * who turns out not to be needed is dropped. A plan's devices are locked for its beneficiary until
+ * it starts, or the plan is withdrawn.
+ */
+#pragma once
+
+#include "engine/order.h"
+
+#define SLICE_WAIT_MS INT64_C(300000)   /* a time slice is not asked for before */
+#define SLICE_LOSS_MS INT64_C(300000)   /* ... nor of work that would lose more run time */
+#define RESTART_MS    INT64_C(60000)    /* what a stop costs besides, as far as not known */
+/* Gathering room may lose at most this part of the device-time that its beneficiary has waited.
+ * Chosen on the Philly history: with 1/32, wide work and all work together wait less than under
+ * first-come with skipping, whether 0, 25 or 100 % of the jobs save checkpoints; with 1/4, jobs that
+ * do not save make the whole pool wait longer (docs/policy.md). */
+#define GATHER_PART   32
+
+struct preempt_scratch;
+void preempt_scratch_free(struct preempt_scratch *scratch);     /* NULL is fine */
+
+/* Why the waiting workload may ask others to stop, in the order in which causes are tried.
+ * Returns how many of `ret_causes` are written. */
+unsigned plan_causes(const struct state *state, const struct contender *contender, int64_t now_ms,
+                     enum plan_cause ret_causes[PLAN_CAUSES_END]);
+
+/* 1: facts of a plan were added; 0: there is none; -ERR_NOMEM. */
+int decide_plan_for(struct memo *memo, const struct state *state, uint32_t slot, uint64_t models,
+                    enum plan_cause cause, int64_t now_ms, struct err *err);
+
+/* What stopping the workload now would lose, in unit-seconds, restart included. */
+uint64_t stop_loss(const struct state *state, uint32_t slot, int64_t now_ms);
+/* Run time of this run that would be lost, if it is told now and ends after its notice. */
+int64_t lost_run_ms(const struct state *state, uint32_t slot, int64_t now_ms);
+
+/* Whether the plan's places are free now, and its nodes still take its work. */
+bool plan_fits(const struct state *state, uint32_t plan);
+/* Whether one of its nodes is frozen: it waits. */
+bool plan_is_frozen(const struct state *state, uint32_t plan);
+
+/* Withdraws the plan that the workload waits for, if there is one: adds facts. */
+int withdraw_plan(struct memo *memo, const struct state *state, uint32_t slot, struct err *err);

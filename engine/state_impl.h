@@ -1,0 +1,21 @@
+/* state_impl.h - the tables' inside, for the code that applies facts (state_apply*.c) only. */
+#pragma once
+
+#include "base/map.h"
+#include "engine/accounts.h"
+
+/* Tables with free lists; the first word of a free slot links to the next. */
+uint32_t slot_take(struct slots *slots, void *table, size_t size);
+void slot_give(struct slots *slots, void *table, size_t size, uint32_t slot);
+
+void map_enter(struct map *map, uint64_t key, uint32_t value);  /* where there is room for sure */
+uint64_t free_key(const struct map *map, uint64_t key);
+
+uint32_t slot_of(const struct state *state, uint64_t id);       /* of a workload that is there */
+void node_touch(struct state *state, uint32_t node);            /* it changed: for memos */
+void node_refresh(struct state *state, uint32_t number);        /* what is free of it, anew */
+
+/* state_apply_pool.c, state_apply_policy.c: facts of one kind each. */
+void apply_of_pool(struct state *state, const struct fact *fact);
+void apply_of_policy(struct state *state, const struct fact *fact);
+void apply_time(struct state *state, int64_t now_ms);
