@@ -6,7 +6,7 @@ BUILD_FUZZ   ?= build-fuzz
 FUZZ_SECONDS ?= 60
 UP_SCENARIO  ?= examples/replay-pool.yaml
 
-.PHONY: help up build test bench fuzz fuzz-keep format clean deps
+.PHONY: help up build test bench fuzz fuzz-keep policy-random format clean deps
 .DEFAULT_GOAL := help
 
 help:                    ## this list
@@ -37,6 +37,9 @@ fuzz: deps               ## each fuzz target for FUZZ_SECONDS (60)
 		-Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false
 	@ninja -C $(BUILD_FUZZ)
 	@sh tests/fuzz/run.sh $(BUILD_FUZZ) $(FUZZ_SECONDS)
+
+policy-random: build     ## 10,000 random histories under random policies (make test: 200)
+	@$(BUILD)/tests/property/policy_random 1..10000
 
 fuzz-keep:               ## add to tests/corpus/ what `make fuzz` found and the seeds do not reach
 	@for t in $(BUILD_FUZZ)/corpus/*; do t=$$(basename $$t); \

@@ -153,20 +153,25 @@ struct crowd {
         struct replay_pods pods;
         struct demand demand;
         struct replay_hooks hooks;
-        struct policy_doc *policy;
+        struct policy_doc *policy, *domains;
 };
 
-/* Of each ten tenants one may hold nothing: its work waits for its quota. */
-static struct policy_doc *crowd_policy(const struct model_table *models)
+/* Of each ten tenants one may hold nothing: its work waits for its quota. `apart`: each is a trust
+ * domain of its own, so that shares of one device are all of one tenant. */
+static struct policy_doc *crowd_policy(const struct model_table *models, bool apart)
 {
-        char *text = mem_new(TENANTS, 64);
+        char *text = mem_new(TENANTS, 96);
         size_t used = 0;
 
         check_memory(text);
-        used += (size_t)sprintf(text, "kind: Policy\npreset: protected\ntenants:\n");
+        used += (size_t)sprintf(text, "kind: Policy\npreset: protected\n"
+                                      "classes: {interactive: {}, batch: {},\n"
+                                      "  training: {methods: [whole, slice, share]}}\n"
+                                      "tenants:\n");
         for (unsigned t = 0; t < TENANTS; t++)
-                used += (size_t)sprintf(text + used, "  t%03u: {limit: {any: %s}}\n", t,
-                                        t % 10 == 0 ? "0" : "unlimited");
+                used += (size_t)sprintf(text + used, "  t%03u: {limit: {any: %s}%s}\n", t,
+                                        t % 10 == 0 ? "0" : "unlimited",
+                                        apart ? "" : ", trust: all");
         struct policy_doc *policy = read_policy(text, used, models);
         mem_free(text);
         return policy;
@@ -187,7 +192,8 @@ static void load_crowd(struct crowd *crowd)
         crowd->hooks.make_plan = plan_make;
         crowd->hooks.plan_arg = planner_new();
         check_memory(crowd->hooks.plan_arg);
-        crowd->policy = crowd_policy(crowd->pool.models);
+        crowd->policy = crowd_policy(crowd->pool.models, false);
+        crowd->domains = crowd_policy(crowd->pool.models, true);
 }
 
 static void submit_pod(struct runner *runner, const struct need *need, uint64_t id,
@@ -206,7 +212,7 @@ static void submit_pod(struct runner *runner, const struct need *need, uint64_t 
 }
 
 /* The list once, shuffled: nanoseconds per placed one. */
-static double place_list(struct crowd *crowd, bool with_policy, uint64_t seed)
+static double place_list(struct crowd *crowd, const struct policy_doc *policy, uint64_t seed)
 {
         struct policy placement = {.kind = POLICY_AUTO};
         uint32_t *order = mem_new(crowd->pods.count, sizeof *order);
@@ -220,8 +226,8 @@ static double place_list(struct crowd *crowd, bool with_policy, uint64_t seed)
                           &crowd->hooks, &err),
               &err);
         rng_init(&rng, seed);
-        if (with_policy) {
-                set_policy(runner.state, runner.memo, crowd->policy, 0);
+        if (policy) {
+                set_policy(runner.state, runner.memo, policy, 0);
                 for (unsigned w = 0; w < WAITING; w++)
                         submit_pod(&runner, &crowd->pods.needs[rng_below(&rng, crowd->pods.count)],
                                    id++, (uint16_t)(w % (TENANTS / 10) * 10),
@@ -234,8 +240,8 @@ static double place_list(struct crowd *crowd, bool with_policy, uint64_t seed)
         int64_t start_ns = time_monotonic_ns();
         for (uint32_t p = 0; p < crowd->pods.count; p++)
                 submit_pod(&runner, &crowd->pods.needs[order[p]], id++,
-                           with_policy ? (uint16_t)(p % TENANTS / 10 * 10 + 1 + p % 9) : 0,
-                           with_policy ? (uint16_t)(p % 3) : 0, true);
+                           policy ? (uint16_t)(p % TENANTS / 10 * 10 + 1 + p % 9) : 0,
+                           policy ? (uint16_t)(p % 3) : 0, true);
         double ns = (double)(time_monotonic_ns() - start_ns);
         ns /= runner.state->workload_slots.used - before;
         runner_done(&runner);
@@ -246,17 +252,21 @@ static double place_list(struct crowd *crowd, bool with_policy, uint64_t seed)
 static void bench_crowd(void)
 {
         struct crowd crowd = {0};
-        double plain[SEEDS], policy[SEEDS];
+        double plain[SEEDS], policy[SEEDS], domains[SEEDS];
 
         load_crowd(&crowd);
         for (unsigned s = 0; s < SEEDS; s++) {
-                plain[s] = place_list(&crowd, false, 42 + s);
-                policy[s] = place_list(&crowd, true, 42 + s);
+                plain[s] = place_list(&crowd, NULL, 42 + s);
+                policy[s] = place_list(&crowd, crowd.policy, 42 + s);
+                domains[s] = place_list(&crowd, crowd.domains, 42 + s);
         }
         double without = bench_median(plain, SEEDS), with = bench_median(policy, SEEDS);
         bench_figure("policy.placements_200_tenants", 1e9 / with, "/s", without / with,
                      "no policy and nobody waiting");
+        bench_figure("policy.placements_200_domains", 1e9 / bench_median(domains, SEEDS), "/s",
+                     with / bench_median(domains, SEEDS), "one trust domain of all tenants");
         policy_doc_free(crowd.policy);
+        policy_doc_free(crowd.domains);
         planner_free(crowd.hooks.plan_arg);
         replay_pods_done(&crowd.pods);
         replay_pool_done(&crowd.pool);

@@ -230,6 +230,7 @@ static void say_lost(const struct page *page)
                 [LOSS_TIME_SLICE] = "stopped: another job had run less",
                 [LOSS_GATHER] = "stopped: to gather room for wide jobs",
                 [LOSS_NODE] = "its machine failed",
+                [LOSS_DRAINED] = "its machine was to be empty",
                 [LOSS_FAILED] = "the job failed",
                 [LOSS_CANCELLED] = "its owner ended it",
                 [LOSS_TIMED_OUT] = "its time was over"};

@@ -5,8 +5,10 @@
 
 #include "base/doc.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "cli/policy_out.h"
+#include "cli/policy_try.h"
 #include "proto/kind.h"
 #include "proto/model_doc.h"
 #include "proto/pool_doc.h"
@@ -14,6 +16,10 @@
 const struct command_option policy_options[] = {
         {"pool", 0, "FILE", "check: hold promises and planes against this pool (kind: Pool)"},
         {"models", 0, "FILE", "know these device models too (kind: DeviceModels)"},
+        {"history", 0, "SCENARIO", "try: the jobs and the pool (kind: Replay, of a history)"},
+        {"against", 0, "POLICY", "try: in force before: a file, default (the default) or fifo-skip"},
+        {"seeds", 0, "A..B", "try: these seeds instead of the scenario's"},
+        {"json", 0, "FILE|-", "try: write the figures as JSON; - prints them instead of the table"},
         {0},
 };
 
@@ -25,10 +31,14 @@ const char policy_details[] =
         "\n"
         "diff says in words what changes for whom when policy A is replaced by policy B.\n"
         "\n"
+        "try runs a recorded history under the policy in force (--against) and under FILE, and\n"
+        "says by tenant who waits how long, whose work is stopped, and what that loses.\n"
+        "\n"
         "examples:\n"
         "  berth policy check examples/policy.yaml\n"
         "  berth policy check examples/policy-full.yaml --pool examples/pool.yaml\n"
         "  berth policy diff examples/policy.yaml examples/policy-full.yaml\n"
+        "  berth policy try ours.yaml --history examples/philly.yaml\n"
         "\n"
         "exit status: 0 fine, also with warnings; 2 a document or option is wrong; 1 anything "
         "else\n";
@@ -132,20 +142,34 @@ static int run_diff(const struct command_call *call, struct job *job, struct err
         return 0;
 }
 
+static int refuse_options_of_try(const struct command_call *call, struct err *err)
+{
+        static const char *const options[] = {"history", "against", "seeds", "json"};
+
+        for (size_t o = 0; o < ARRAY_LEN(options); o++)
+                if (command_value(call, options[o]))
+                        return err_set(err, ERR_INPUT, "--%s goes with try only", options[o]);
+        return 0;
+}
+
 static int run_job(const struct command_call *call, struct job *job, struct err *err)
 {
-        static const char *const names[] = {"check", "diff"};
+        static const char *const names[] = {"check", "diff", "try"};
         const char *name = call->arguments[0];
         char show[STR_SHOW_MAX], known[STR_NEAR_MAX];
-        bool is_check = str_equal(name, names[0]);
+        bool is_try = str_equal(name, names[2]);
         int rc;
 
-        if (!is_check && !str_equal(name, names[1]))
+        if (!is_try && !str_equal(name, names[0]) && !str_equal(name, names[1]))
                 return err_set(err, ERR_INPUT, "there is no '%s'; %s", str_show(name, show),
-                               str_near(names, 2, name, known, sizeof known));
+                               str_near(names, ARRAY_LEN(names), name, known, sizeof known));
+        if (!is_try && (rc = refuse_options_of_try(call, err)) < 0)
+                return rc;
         if ((rc = load_models(call, job, err)) < 0)
                 return rc;
-        return is_check ? run_check(call, job, err) : run_diff(call, job, err);
+        if (is_try)
+                return policy_try(call, job->models, output_width(), err);
+        return str_equal(name, names[0]) ? run_check(call, job, err) : run_diff(call, job, err);
 }
 
 int policy_command(const struct command_call *call)

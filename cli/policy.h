@@ -1,4 +1,5 @@
-/* policy.h - the command `berth policy`: check one, or say in words what another one changes. */
+/* policy.h - the command `berth policy`: check one, say in words what another one changes, or try
+ * it on a recorded history. */
 #pragma once
 
 #include "cli/command.h"

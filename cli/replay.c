@@ -20,6 +20,7 @@
 #include "cli/history_out.h"
 #include "cli/ledger_files.h"
 #include "cli/replay_out.h"
+#include "plan/eta.h"
 #include "plan/plan.h"
 #include "proto/model_doc.h"
 #include "proto/scenario.h"
@@ -41,6 +42,7 @@ const struct command_option replay_options[] = {
         {"workload", 0, "N", "with --explain-at: explain this job (numbered from 1 as they come)"},
         {"tenant", 0, "PATH", "with --explain-at: this tenant's jobs, and what would start for it"},
         {"view", 0, "VIEW", "with --explain-at: as 'operator' (the default) or 'tenant' sees it"},
+        {"eta", 0, "N", "of a history: foretell the start of every N-th job that waits"},
         {"quiet", 'q', NULL, "no progress"},
         {0},
 };
@@ -129,6 +131,8 @@ struct job {
         struct history_result *history; /* instead, where jobs of a history wait */
         struct ledger_files ledger;
         struct explain_at explain;
+        uint64_t eta_every;             /* 0: nobody asks when jobs start */
+        struct eta_keeper eta;
         struct planner *planner;        /* one for all runs: it remembers plans */
 };
 
@@ -203,6 +207,18 @@ static int check_output(const struct command_call *call, const struct scenario *
         return check_folder(output, err);
 }
 
+static int ask_eta(const struct command_call *call, struct job *job, struct err *err)
+{
+        const char *every = command_value(call, "eta");
+
+        if (!every)
+                return 0;
+        if (!scenario_is_history(job->scenario))
+                return err_set(err, ERR_INPUT, "--eta goes with a history: in this scenario no work "
+                                               "waits");
+        return num_u64(every, 1, 1000000, &job->eta_every, err) < 0 ? err_prefix(err, "--eta") : 0;
+}
+
 static int check_outputs(const struct command_call *call, struct job *job, struct err *err)
 {
         job->json = command_value(call, "json");
@@ -216,7 +232,9 @@ static int check_outputs(const struct command_call *call, struct job *job, struc
                 return err_set(err, ERR_INPUT, "--json and --svg name the same file; write two");
         if (job->svg && !replay_has_curve(job->scenario, err))
                 return -ERR_INPUT;
-        int rc = explain_at_ask(call, job->scenario, &job->explain, err);
+        int rc = ask_eta(call, job, err);
+        if (rc == 0)
+                rc = explain_at_ask(call, job->scenario, &job->explain, err);
         if (rc == 0)
                 rc = check_output(call, job->scenario, job->json, err);
         if (rc == 0)
@@ -306,6 +324,7 @@ static int run_job(const struct command_call *call, struct job *job, bool *ret_s
                                      .progress_arg = &progress,
                                      .make_plan = plan_make,
                                      .cancel = &stop_asked};
+        struct replay_eta eta;
         int rc;
 
         if ((rc = read_scenario(call, job, err)) < 0 || (rc = check_outputs(call, job, err)) < 0)
@@ -314,6 +333,8 @@ static int run_job(const struct command_call *call, struct job *job, bool *ret_s
         hooks.plan_arg = job->planner;
         hooks.ledger = ledger_files_book(&job->ledger);
         hooks.look = explain_at_look(&job->explain);
+        eta_hook(&job->eta, (uint32_t)job->eta_every, &eta);
+        hooks.eta = job->eta_every > 0 ? &eta : NULL;
         planner_watch(job->planner, &hooks);
         catch_signals();
         if (scenario_is_history(job->scenario))
@@ -345,6 +366,7 @@ int replay_command(const struct command_call *call)
                 fprintf(stderr, "berth replay: %s\n", err.text);
         else if (stopped)
                 fputs("berth replay: stopped; what was finished is above\n", stderr);
+        eta_keeper_done(&job.eta);
         planner_free(job.planner);
         model_table_free(job.models);
         mem_free(job.scenario);

@@ -134,6 +134,7 @@ struct accounts *accounts_new(const struct tenancy *tenancy, struct err *err)
         }
         accounts->tenancy = tenancy;
         accounts->tenants = tenancy->tenants_count;
+        isolation_make(tenancy, &accounts->isolation);
         if (!tables_new(accounts)) {
                 accounts_free(accounts);
                 (void)err_set(err, ERR_NOMEM, "out of memory");
@@ -185,11 +186,10 @@ static void hold_units(struct holding *holding, unsigned model, uint64_t units)
         holding->all += units;
 }
 
-static int profile_of(const struct tenancy *tenancy, const struct model *model,
-                      const struct part *part)
+int accounts_profile(const struct tenancy *tenancy, const struct model *model, unsigned profile)
 {
         for (uint32_t p = 0; p < tenancy->profiles_count; p++)
-                if (strcmp(tenancy->profiles[p], model->profiles[part->profile].name) == 0)
+                if (strcmp(tenancy->profiles[p], model->profiles[profile].name) == 0)
                         return (int)p;
         return -1;
 }
@@ -209,7 +209,7 @@ void holding_add(const struct state *state, uint32_t node, const struct need *ne
                 if (parts[i].method != METHOD_SLICE)
                         continue;
                 holding->memory_mib += model->profiles[parts[i].profile].memory_mib;
-                int profile = profile_of(state->accounts->tenancy, model, &parts[i]);
+                int profile = accounts_profile(state->accounts->tenancy, model, parts[i].profile);
                 if (profile >= 0)
                         holding->slices[profile]++;
         }
@@ -283,6 +283,7 @@ static void budgets_count(struct accounts *accounts, uint32_t tenant)
                         calendar_period(it->budgets[b].period, until, &use->from_ms,
                                         &use->until_ms);
                         use->used = 0;
+                        accounts->opened = true;
                 }
                 int64_t since = from > use->from_ms ? from : use->from_ms;
                 use->used += (unit_ms)units * (uint64_t)(until - since);
@@ -495,9 +496,13 @@ static void move_bucket(struct bucket *bucket, const struct tenancy *from, const
         int tenant = tenancy_find(to, from->tenants[bucket->tenant].path);
         int class = tenancy_class_find(to, from->classes[bucket->class].name);
 
-        /* Nobody uses a bucket whose tenant or class went. */
+        /* Nobody uses a bucket whose tenant, class or label went. */
         bucket->tenant = (uint16_t)(tenant < 0 ? 0 : tenant);
         bucket->class = (uint16_t)(class < 0 ? 0 : class);
+        if (bucket->data)
+                bucket->data = (uint16_t)(tenancy_label_find(
+                                                  to, from->labels[bucket->data - 1].name) +
+                                          1);
 }
 
 static void move_past(struct accounts *to, const struct accounts *from)
@@ -565,6 +570,7 @@ void accounts_adopt(struct state *state, struct accounts *accounts)
         for (uint32_t b = 0; before && b < state->buckets_count; b++)
                 move_bucket(&state->buckets[b], before->tenancy, accounts->tenancy);
         state->accounts = accounts;
+        isolation_follow(state);
         for (uint32_t t = 0; before && t < before->tenants; t++)
                 budgets_count(before, t);
         if (before)

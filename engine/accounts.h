@@ -11,8 +11,8 @@
  */
 #pragma once
 
+#include "engine/isolate.h"
 #include "engine/run_times.h"
-#include "engine/state.h"
 #include "engine/tenancy.h"
 #include "engine/units.h"
 
@@ -51,7 +51,9 @@ struct accounts {
         struct budget_use *budgets;     /* [tenant][TENANT_BUDGETS_MAX] */
         int64_t *counted_ms;            /* [tenant]: up to when its budgets are counted */
         int64_t at_ms;                  /* of the fact that is being applied */
+        bool opened;                    /* a budget is full again: more may start */
         struct run_times *times;
+        struct isolation isolation;
         /* What has been stopped for capacity, for rules.stop_rate. */
         int64_t stopped_from_ms;
         uint64_t stopped_units;
@@ -103,6 +105,9 @@ enum standing accounts_standing(const struct state *state, uint32_t bucket,
                                 const struct holding *holding, struct promise *ret_promise);
 void holding_add(const struct state *state, uint32_t node, const struct need *need,
                  const struct part *parts, unsigned count, struct holding *holding);
+
+/* Where the policy counts slices of that profile; -1: it does not. */
+int accounts_profile(const struct tenancy *tenancy, const struct model *model, unsigned profile);
 
 /* What the workload holds. */
 void holding_of(const struct state *state, uint32_t slot, struct holding *ret_holding);

@@ -162,8 +162,10 @@ enum standing accounts_standing(const struct state *state, uint32_t number,
         if (!may_be_spare(state, bucket) || !leaves_promises(state, bucket->tenant, holding) ||
             is_forbidden(accounts, bucket->tenant, holding))
                 return STANDINGS_END;
-        return bucket->spare || empty || class->above_limit == ABOVE_LIMIT_SPARE ? STANDING_SPARE
-                                                                                 : STANDINGS_END;
+        if (bucket->spare || class->above_limit == ABOVE_LIMIT_SPARE)
+                return STANDING_SPARE;
+        return empty && within_limits(accounts, bucket->tenant, holding) ? STANDING_SPARE
+                                                                         : STANDINGS_END;
 }
 
 /* ---- budgets ---- */
@@ -220,6 +222,22 @@ static enum gate gate_of(const struct state *state, const struct bucket *bucket,
         return GATE_ORDER;
 }
 
+/* Memory and slices of the smallest parts that it could get. */
+static void hold_least(const struct state *state, const struct bucket *bucket, unsigned model,
+                       struct holding *holding)
+{
+        const struct least *least = &state->least[(size_t)bucket->shape * MODELS_MAX + model];
+        uint32_t parts = (uint32_t)bucket_devices(state, bucket);
+
+        holding->memory_mib = (uint64_t)least->memory_mib * parts;
+        if (least->method != METHOD_SLICE)
+                return;
+        int profile = accounts_profile(state->accounts->tenancy, model_get(state->models, model),
+                                       least->profile);
+        if (profile >= 0)
+                holding->slices[profile] = parts;
+}
+
 static void admit_model(const struct state *state, uint32_t number, unsigned model,
                         uint64_t units, struct admission *admission)
 {
@@ -233,6 +251,8 @@ static void admit_model(const struct state *state, uint32_t number, unsigned mod
         holding.units[model] = units;
         holding.all = units;
         holding.memory_mib = 0;
+        if (units > 0)
+                hold_least(state, bucket, model, &holding);
         holding.cpu_milli = units > 0 ? 0 : (uint64_t)need->cpu_milli * bucket->form.members;
         enum standing standing = accounts_standing(state, number, &holding, &promise);
         uint64_t bits = units > 0 ? 1ull << model : UINT64_MAX;

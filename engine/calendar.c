@@ -96,3 +96,25 @@ void calendar_period(enum period period, int64_t now_ms, int64_t *ret_from_ms,
         *ret_from_ms = month_start_ms(date.year, month);
         *ret_until_ms = month_start_ms(date.year, month + months);
 }
+
+bool calendar_window_next(const struct calendar_window *window, int64_t now_ms,
+                          int64_t *ret_from_ms, int64_t *ret_until_ms)
+{
+        int64_t length = window->until_ms - window->from_ms;
+        int64_t from = window->from_ms;
+
+        assert(length > 0);
+        if (now_ms >= window->until_ms) {
+                if (window->every_ms == 0)
+                        return false;
+                assert(window->every_ms >= length);
+                from += (now_ms - from) / window->every_ms * window->every_ms;
+                if (now_ms >= from + length)
+                        from += window->every_ms;
+        }
+        if (window->last_ms > 0 && from >= window->last_ms)
+                return false;
+        *ret_from_ms = from;
+        *ret_until_ms = from + length;
+        return true;
+}

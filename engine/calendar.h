@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define CALENDAR_MS_MAX 253402300799999 /* 9999-12-31T23:59:59.999Z; the least is 0 */
@@ -40,3 +41,14 @@ uint8_t calendar_month_days(int32_t year, uint8_t month);
  * behind it. */
 void calendar_period(enum period period, int64_t now_ms, int64_t *ret_from_ms,
                      int64_t *ret_until_ms);
+
+/* A stretch of time that may come again, at equal distances. */
+struct calendar_window {
+        int64_t from_ms, until_ms;      /* the first one; its end is outside */
+        int64_t every_ms;               /* 0: only once; else at least its length */
+        int64_t last_ms;                /* none begins at this time or later; 0 = for ever */
+};
+
+/* The one that is open at `now_ms`, or else the next one. False: none comes any more. */
+bool calendar_window_next(const struct calendar_window *window, int64_t now_ms,
+                          int64_t *ret_from_ms, int64_t *ret_until_ms);

@@ -85,7 +85,7 @@ static uint32_t heap_remove(struct memo *memo, uint32_t root, uint32_t node)
 static uint64_t view_hash(const struct view *view)
 {
         uint64_t hash = map_mix(((uint64_t)view->kind << 32 | view->cpu_free) ^
-                                ((uint64_t)view->held << 20));
+                                ((uint64_t)view->held << 20) ^ (uint64_t)view->closes_ms);
 
         for (unsigned i = 0; i < view->count; i++)
                 hash = (hash ^ view->spots[i]) * 0x9e3779b97f4a7c15u;
@@ -95,6 +95,7 @@ static uint64_t view_hash(const struct view *view)
 static bool view_equal(const struct view *a, const struct view *b)
 {
         return a->kind == b->kind && a->cpu_free == b->cpu_free && a->held == b->held &&
+               a->closes_ms == b->closes_ms &&
                memcmp(a->spots, b->spots, a->count * sizeof *a->spots) == 0;
 }
 
@@ -216,6 +217,22 @@ void class_leave(struct memo *memo, uint32_t node)
 
 /* ---- the first node with room: walks down only where a better rank may be ---- */
 
+uint32_t class_next(const struct memo *memo, uint32_t node, bool down)
+{
+        if (down && memo->links[node].child != NONE)
+                return memo->links[node].child;
+        /* Next sibling, or the nearest one above. */
+        while (node != NONE && memo->links[node].next == NONE) {
+                uint32_t up = memo->links[node].prev;
+                while (up != NONE && memo->links[up].child != node) {
+                        node = up;
+                        up = memo->links[node].prev;
+                }
+                node = up;
+        }
+        return node != NONE ? memo->links[node].next : NONE;
+}
+
 uint32_t class_first(const struct memo *memo, uint32_t class, const struct need *need)
 {
         uint32_t node = memo->classes[class].root, best = NONE;
@@ -225,21 +242,7 @@ uint32_t class_first(const struct memo *memo, uint32_t class, const struct need 
                 bool found = better && node_has_room(&memo->state->nodes[node], need);
                 if (found)
                         best = node;
-                if (better && !found && memo->links[node].child != NONE) {
-                        node = memo->links[node].child;
-                        continue;
-                }
-                /* Next sibling, or the nearest one above. */
-                while (node != NONE && memo->links[node].next == NONE) {
-                        uint32_t up = memo->links[node].prev;
-                        while (up != NONE && memo->links[up].child != node) {
-                                node = up;
-                                up = memo->links[node].prev;
-                        }
-                        node = up;
-                }
-                if (node != NONE)
-                        node = memo->links[node].next;
+                node = class_next(memo, node, better && !found);
         }
         return best;
 }

@@ -11,6 +11,7 @@
 #include "engine/memo_impl.h"
 #include "engine/nearest.h"
 #include "engine/preempt.h"
+#include "engine/rights.h"
 
 /* ---- facts under construction ---- */
 
@@ -46,18 +47,20 @@ int refuse(struct memo *memo, uint64_t workload, enum gate gate, const struct re
         return 0;
 }
 
-static bool tables_hold(const struct state *state, uint32_t shape, uint32_t bucket)
+static bool tables_hold(const struct state *state, const struct request *request, uint32_t shape,
+                        uint32_t bucket)
 {
         return state->workload_slots.used < state->bounds.workloads_max &&
+               request->after_count <= state->after_slots.max - state->after_slots.used &&
                (shape != NONE || state->shapes_count < state->bounds.shapes_max) &&
                (bucket != NONE || state->buckets_count < state->bounds.buckets_max);
 }
 
 /* Where what was found is remembered, until a node is described anew; NULL: nowhere yet. */
 static uint64_t *feasible_at(struct memo *memo, const struct request *request, uint32_t shape,
-                             uint32_t bucket)
+                             uint32_t bucket, bool kinds)
 {
-        if (!form_is_gang(&request->form))
+        if (!form_is_gang(&request->form) && !kinds)
                 return shape != NONE && shape < memo->tight_room ? &memo->feasible_alone[shape]
                                                                  : NULL;
         return bucket != NONE && bucket < memo->buckets_room ? &memo->feasible[bucket] : NULL;
@@ -67,32 +70,16 @@ static uint64_t *feasible_at(struct memo *memo, const struct request *request, u
 static int could_fit(struct memo *memo, const struct state *state, const struct request *request,
                      uint32_t shape, uint32_t bucket, struct err *err)
 {
-        uint64_t *at = feasible_at(memo, request, shape, bucket);
+        struct asker asker;
+        bool kinds = asker_of_request(state, request, &asker) && asker.kinds;
+        uint64_t *at = feasible_at(memo, request, shape, bucket, kinds);
 
         if (at && *at == state->nodes_version + 1)
                 return 1;
-        int rc = gang_feasible(memo, state, &request->need, &request->form, err);
+        int rc = request_feasible(memo, state, request, err);
         if (rc == 1 && at)
                 *at = state->nodes_version + 1;
         return rc;
-}
-
-static bool may_use(const struct state *state, const struct request *request)
-{
-        const struct tenancy *tenancy = state->accounts->tenancy;
-        const struct tenant *tenant = &tenancy->tenants[request->tenant];
-        const struct service_class *class = &tenancy->classes[request->class];
-        bool models = request->need.devices == 0;
-
-        for (size_t m = 0; !models && m < model_count(state->models); m++)
-                models = (request->need.models >> m & 1) &&
-                         tenancy_limit(tenancy, request->tenant, (unsigned)m) != AMOUNT_NONE &&
-                         tenancy_limit(tenancy, request->tenant, DIM_ANY) != AMOUNT_NONE;
-        return (tenant->classes >> request->class & 1) && models &&
-               !(request->spare && class->stop == STOP_NEVER) &&
-               (class->time_limit_max_ms == 0 ||
-                (request->time_limit_ms > 0 &&
-                 request->time_limit_ms <= class->time_limit_max_ms));
 }
 
 static bool over_jobs(const struct state *state, uint16_t tenant)
@@ -111,13 +98,10 @@ static bool over_jobs(const struct state *state, uint16_t tenant)
         return false;
 }
 
-/* FIT: nothing stands against it. */
-static enum gate gate_at_submission(const struct state *state, const struct request *request)
+/* FIT: nothing stands against it. Narrows it to what the policy allows. */
+static enum gate gate_at_submission(const struct state *state, struct request *request)
 {
-        const struct tenancy *tenancy = state->accounts->tenancy;
-
-        if (request->tenant >= tenancy->tenants_count || request->class >= tenancy->classes_count ||
-            !may_use(state, request))
+        if (rights_narrow(state, request) != RIGHT_ALL)
                 return GATE_ALLOWED;
         if (over_jobs(state, request->tenant))
                 return GATE_JOBS;
@@ -137,15 +121,15 @@ static int decide_submitted(struct memo *memo, const struct state *state,
         int rc = request_settle(&request, err);
         if (rc)
                 return err_prefix(err, "workload %" PRIu64, request.workload);
+        enum gate gate = state->accounts ? gate_at_submission(state, &request) : GATE_FIT;
+        if (gate != GATE_FIT)
+                return refuse(memo, request.workload, gate, NULL, err);
+        if (!state->accounts)
+                request.data = 0;       /* a policy's labels */
         uint32_t shape = state_shape(state, &request.need);
         uint32_t bucket = shape == NONE ? NONE
                                         : state_bucket(state, shape, &request);
-        if (state->accounts) {
-                enum gate gate = gate_at_submission(state, &request);
-                if (gate != GATE_FIT)
-                        return refuse(memo, request.workload, gate, NULL, err);
-        }
-        if (!tables_hold(state, shape, bucket))
+        if (!tables_hold(state, &request, shape, bucket))
                 return refuse(memo, request.workload, GATE_TABLE, NULL, err);
         rc = could_fit(memo, state, &request, shape, bucket, err);
         if (rc < 0)
@@ -303,6 +287,8 @@ int decide_overtime(struct memo *memo, const struct state *state, int64_t now_ms
                         return no_memory(err);
                 fact->noticed.workload = workload->id;
                 fact->noticed.plan = NONE;
+                fact->noticed.cause = NOTICE_TIME_LIMIT;
+                fact->noticed.leave_by_ms = 0;
                 fact->noticed.until_ms = now_ms;
                 fact->noticed.units = 0;
         }
@@ -340,7 +326,8 @@ static int decide_stopped(struct memo *memo, const struct state *state, uint32_t
                                workload->id);
         if (workload->plan == 0 && is_overtime(workload, now_ms))
                 return release(memo, state, slot, RELEASE_TIMED_OUT, now_ms, err);
-        return requeue(memo, state, slot, RELEASE_STOPPED, now_ms, err);
+        return requeue(memo, state, slot,
+                       workload->leave_by_ms ? RELEASE_DRAINED : RELEASE_STOPPED, now_ms, err);
 }
 
 static int decide_checkpointed(struct memo *memo, const struct state *state, uint32_t slot,
@@ -367,6 +354,29 @@ static int decide_hold(struct memo *memo, const struct state *state, uint32_t sl
         fact->holds.workload = workload->id;
         fact->holds.holds = (uint8_t)(held ? workload->holds | HOLD_USER
                                            : workload->holds & ~HOLD_USER);
+        return 0;
+}
+
+/* It is too late for work that has started. */
+static int decide_eta(struct memo *memo, const struct state *state, const struct eta_set *eta,
+                      struct err *err)
+{
+        uint32_t slot = state_workload(state, eta->workload);
+
+        if (slot == NONE)
+                return err_set(err, ERR_NOT_FOUND, "there is no workload %" PRIu64, eta->workload);
+        if (eta->p50_ms < 0 || eta->p90_ms < eta->p50_ms || eta->p90_ms > RUN_MS_MAX ||
+            eta->coverage_pct > 100)
+                return err_set(err, ERR_RANGE,
+                               "the estimate for workload %" PRIu64 " is not 0 <= p50 <= p90 <= "
+                               "100 years, covered in 0 to 100 %%",
+                               eta->workload);
+        if (state->workloads[slot].members_placed > 0)
+                return 0;
+        struct fact *fact = fact_add(memo, FACT_ETA_SET);
+        if (!fact)
+                return no_memory(err);
+        fact->eta = *eta;
         return 0;
 }
 
@@ -423,6 +433,8 @@ int engine_decide(const struct state *state, struct memo *memo, const struct inp
                 rc = decide_of_workload(memo, state, input, now_ms, err);
                 /* A checkpoint gives nobody room. */
                 more = input->kind != INPUT_CHECKPOINTED;
+        } else if (input->kind == INPUT_ETA_SET) {
+                rc = decide_eta(memo, state, &input->eta, err);
         } else {
                 rc = decide_pool(memo, state, input, now_ms, err);
                 more = true;

@@ -109,11 +109,30 @@ static int check_desc(const struct state *state, const struct node_desc *desc, s
                                name, desc->devices, NODE_DEVICES_MAX);
         if (desc->devices > 0 && desc->model >= model_count(state->models))
                 return err_set(err, ERR_NOT_FOUND, "node '%s' has an unknown device model", name);
+        if (desc->drain_by_ms < 0 || desc->drain_by_ms > CALENDAR_MS_MAX)
+                return err_set(err, ERR_RANGE,
+                               "node '%s' is to be empty before 1970 or after 9999", name);
         if (desc->cpu_milli > CPU_MILLI_MAX || desc->ram_mib > RAM_MIB_MAX ||
             desc->disk_mib > DISK_MIB_MAX || desc->network_mbit > NETWORK_MBIT_MAX)
                 return err_set(err, ERR_RANGE,
                                "node '%s' has more cores, memory, disk or network than possible",
                                name);
+        return 0;
+}
+
+/* A capacity hold on a node that goes, or that is not what it was: the next tick holds anew. */
+static int let_go_of(struct memo *memo, const struct state *state, uint32_t node, struct err *err)
+{
+        uint32_t held_for = state->nodes[node].held_for;
+
+        if (held_for == 0)
+                return 0;
+        struct fact *fact = fact_add(memo, FACT_NODE_LET_GO);
+        if (!fact)
+                return no_memory(err);
+        fact->node_held.workload = state->workloads[held_for - 1].id;
+        fact->node_held.node = node;
+        fact->node_held.until_ms = 0;
         return 0;
 }
 
@@ -130,6 +149,8 @@ static int decide_node_set(struct memo *memo, const struct state *state, const s
                 return rc;
         if (desc->devices == 0)
                 settled.model = 0;      /* a model of no device means nothing */
+        if (!desc->drained)
+                settled.drain_by_ms = 0;
         if (joins && node != NONE)
                 return err_set(err, ERR_EXISTS, "node '%s' is in the pool already",
                                name_text(state, desc->name));
@@ -150,8 +171,10 @@ static int decide_node_set(struct memo *memo, const struct state *state, const s
                              desc->labels != now->labels || desc->model != now->model ||
                              desc->devices != now->devices;
                 rc = other ? lose_plans(memo, state, node, ALL_OF_NODE, err) : 0;
-                rc = rc ? rc : lose(memo, state, node, desc->broken & ~(uint32_t)now->broken,
-                                    !other, now_ms, err);
+                uint32_t lost = desc->broken & ~(uint32_t)now->broken;
+                rc = rc ? rc : lose(memo, state, node, lost, !other, now_ms, err);
+                if (rc == 0 && (other || lost))
+                        rc = let_go_of(memo, state, node, err);
                 if (rc)
                         return rc;
         } else {
@@ -163,22 +186,6 @@ static int decide_node_set(struct memo *memo, const struct state *state, const s
                 return no_memory(err);
         fact->node_set.node = node;
         fact->node_set.desc = *desc;
-        return 0;
-}
-
-/* A capacity hold on a node that goes. */
-static int let_go_of(struct memo *memo, const struct state *state, uint32_t node, struct err *err)
-{
-        uint32_t held_for = state->nodes[node].held_for;
-
-        if (held_for == 0)
-                return 0;
-        struct fact *fact = fact_add(memo, FACT_NODE_LET_GO);
-        if (!fact)
-                return no_memory(err);
-        fact->node_held.workload = state->workloads[held_for - 1].id;
-        fact->node_held.node = node;
-        fact->node_held.until_ms = 0;
         return 0;
 }
 
@@ -356,6 +363,12 @@ static int check_policy(const struct state *state, const struct tenancy *tenancy
                                        "the policy has no tenant '%s', which has live work; keep "
                                        "it (with limit: 0, nothing of it starts) until that ends",
                                        tenant);
+                const char *label = bucket->data ? before->labels[bucket->data - 1].name : NULL;
+                if (label && tenancy_label_find(tenancy, label) < 0)
+                        return err_set(err, ERR_INPUT,
+                                       "the policy has no data label '%s', which has live work; "
+                                       "keep it until that ends",
+                                       label);
                 if (tenancy_class_find(tenancy, class) < 0)
                         return err_set(err, ERR_INPUT,
                                        "the policy has no class '%s', which has live work; keep "
@@ -393,6 +406,20 @@ static int decide_freeze(struct memo *memo, const struct state *state, struct fr
         return 0;
 }
 
+static int decide_maintenance(struct memo *memo, const struct maintenance *maintenance,
+                              struct err *err)
+{
+        int rc = maintenance_check(maintenance, err);
+
+        if (rc)
+                return rc;
+        struct fact *fact = fact_add(memo, FACT_MAINTENANCE_IN);
+        if (!fact)
+                return no_memory(err);
+        fact->maintenance = maintenance;
+        return 0;
+}
+
 int decide_pool(struct memo *memo, const struct state *state, const struct input *input,
                 int64_t now_ms, struct err *err)
 {
@@ -414,6 +441,8 @@ int decide_pool(struct memo *memo, const struct state *state, const struct input
                 return decide_policy(memo, state, input->accounts, err);
         case INPUT_FREEZE_SET:
                 return decide_freeze(memo, state, input->freeze, err);
+        case INPUT_MAINTENANCE_SET:
+                return decide_maintenance(memo, input->maintenance, err);
         case INPUT_SUBMITTED:
         case INPUT_CANCELLED:
         case INPUT_EXITED:
@@ -421,6 +450,7 @@ int decide_pool(struct memo *memo, const struct state *state, const struct input
         case INPUT_STOPPED:
         case INPUT_CHECKPOINTED:
         case INPUT_HOLD_CHANGED:
+        case INPUT_ETA_SET:
         case INPUTS_END:
                 break;
         }

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "engine/decide_impl.h"
+#include "engine/drain.h"
 #include "engine/gang.h"
 #include "engine/hold.h"
 #include "engine/preempt.h"
@@ -60,32 +61,6 @@ static int allocate(struct memo *memo, const struct state *state,
         return 0;
 }
 
-/* From conditions to devices: the lowest device in each; cut ones first where a slice is placed,
- * uncut ones first where it is not, so that nothing is switched without need. */
-static void find_devices(const struct memo *memo, const struct state *state, uint32_t node,
-                         struct move *move)
-{
-        const struct node_link *link = &memo->links[node];
-        unsigned used = 0, count = state->nodes[node].desc.devices;
-
-        for (unsigned i = 0; i < move->count; i++) {
-                bool slice = move->parts[i].method == METHOD_SLICE;
-                unsigned chosen = NODE_DEVICES_MAX;
-                for (unsigned d = 0; d < count; d++) {
-                        if ((used >> d & 1) || link->spots[d] != move->from[i])
-                                continue;
-                        bool suits = node_devices(state, node)[d].cut == slice;
-                        if (chosen == NODE_DEVICES_MAX || suits)
-                                chosen = d;
-                        if (suits)
-                                break;
-                }
-                assert(chosen < NODE_DEVICES_MAX);
-                used |= 1u << chosen;
-                move->parts[i].device = (uint8_t)chosen;
-        }
-}
-
 /* ---- starting ---- */
 
 /* Gives the facts of a start their standing; false: what it would hold is not allowed. */
@@ -119,14 +94,18 @@ static int place_single(struct memo *memo, const struct state *state, uint32_t s
 {
         const struct workload *workload = &state->workloads[slot];
         uint32_t shape = state->buckets[workload->bucket].shape;
+        struct asker asker;
+        struct place_right right = {models, leaves_ms(state, slot, now_ms),
+                                    asker_of_slot(state, slot, &asker) ? &asker : NULL};
         struct move move;
-        uint32_t node = index_best(memo, shape, models, workload->arrival, &move);
+        uint32_t node = index_best(memo, shape, right, workload->arrival, &move);
 
         if (node == NONE && !memo->failed)
-                node = held_best(memo, state, slot, models, now_ms, &move);
+                node = held_best(memo, state, slot, right, now_ms, &move);
         if (node == NONE)
                 return 0;
-        find_devices(memo, state, node, &move);
+        if (!right.asker)
+                (void)move_lay(memo, node, 0, &move);
         struct fact_allocated place = {.workload = workload->id,
                                        .node = node,
                                        .parts_count = move.count};
@@ -136,12 +115,14 @@ static int place_single(struct memo *memo, const struct state *state, uint32_t s
 }
 
 static int place_gang(struct memo *memo, const struct state *state, uint32_t slot,
-                      uint64_t models, struct err *err)
+                      uint64_t models, int64_t now_ms, struct err *err)
 {
         const struct bucket *bucket = &state->buckets[state->workloads[slot].bucket];
+        struct asker asker;
+        struct gang_right right = {models, slot, leaves_ms(state, slot, now_ms),
+                                   asker_of_slot(state, slot, &asker) ? &asker : NULL};
         const struct gang_place *places;
-        int rc = gang_place(memo, bucket->shape, &bucket->form, (struct gang_right){models, slot},
-                            &places, err);
+        int rc = gang_place(memo, bucket->shape, &bucket->form, right, &places, err);
 
         for (uint32_t m = 0; rc == 1 && m < bucket->form.members; m++) {
                 struct fact_allocated place = {.workload = state->workloads[slot].id,
@@ -180,10 +161,12 @@ static int place(struct memo *memo, const struct state *state, uint32_t slot, ui
                 rc = withdraw_plan(memo, state, slot, err);
         if (rc)
                 return rc;
-        rc = form_is_gang(&bucket->form) ? place_gang(memo, state, slot, models, err)
+        rc = form_is_gang(&bucket->form) ? place_gang(memo, state, slot, models, now_ms, err)
                                          : place_single(memo, state, slot, models, now_ms, err);
-        if (rc == 1 && state->accounts && !settle_standing(memo, state, number))
+        if (rc == 1 && state->accounts && !settle_standing(memo, state, number)) {
+                memo->refused_late = true;
                 return 0;
+        }
         return rc;
 }
 
@@ -278,7 +261,7 @@ static uint32_t collect_open(struct memo *memo, const struct state *state,
         uint32_t count = 0;
 
         /* Who has just come may start where those before it were held, or stay too long. */
-        if (input->kind == INPUT_SUBMITTED && state->accounts &&
+        if (input->kind == INPUT_SUBMITTED && (state->accounts || state->nodes_closing > 0) &&
             memo->settled_arrivals != state->arrivals) {
                 uint32_t slot = state_workload(state, input->request.workload);
                 if (slot != NONE)
@@ -310,14 +293,16 @@ static uint32_t collect_open(struct memo *memo, const struct state *state,
 #define WAITERS_TRIED 64
 
 /* Where the shape fits nowhere, no bucket of it is looked at until something comes free. */
-static bool shape_fits(struct memo *memo, const struct state *state, uint32_t shape)
+static bool shape_fits(struct memo *memo, const struct state *state, uint32_t shape,
+                       int64_t now_ms)
 {
+        struct place_right any = {UINT64_MAX, now_ms + RUN_TIME_LEAST_MS, NULL};
         struct move move;
 
         if (memo->tight[shape] == state->freed + 1)
                 return false;
-        if (index_best(memo, shape, UINT64_MAX, 0, &move) != NONE || memo->failed ||
-            held_fits(memo, state, shape))
+        if (index_best(memo, shape, any, 0, &move) != NONE || memo->failed ||
+            held_fits(memo, state, shape, any))
                 return true;
         memo->tight[shape] = state->freed + 1;
         return false;
@@ -350,28 +335,41 @@ static int try_bucket(struct memo *memo, const struct state *state, const struct
 {
         const struct bucket *bucket = &state->buckets[it->bucket];
         struct waiter waiter;
+        int64_t failed_ms = INT64_MAX;  /* the least that was too late, or did not fit */
+        uint32_t failed_group = 0;      /* that lies everywhere already */
         unsigned tried = 0;
 
         if (memo_sync(memo, state, err) != 0)
                 return no_memory(err);
         /* Work that is alone in its turn is simply tried. */
-        if (state->accounts && !alone && !shape_fits(memo, state, bucket->shape))
+        if (state->accounts && !alone && !shape_fits(memo, state, bucket->shape, now_ms))
                 return 0;
-        for (uint32_t at = 0; tried < WAITERS_TRIED; tried++, at++) {
+        for (uint32_t at = 0; tried < WAITERS_TRIED; at++) {
                 if (!line_next(memo, state, it->bucket, &at, &waiter))
                         break;
+                uint32_t group = state->workloads[waiter.slot].group;
+                if (group && group == failed_group)
+                        continue;
+                tried++;
+                int64_t leaves = leaves_ms(state, waiter.slot, now_ms);
+                if (state->nodes_held == 0 && leaves >= failed_ms)
+                        continue;
                 int rc = try_waiter(memo, state, it, waiter.slot, now_ms, err);
                 if (rc != 0)
                         return rc;
-                if (state->nodes_held == 0)
+                failed_group = bucket->form.spread != SPREAD_NONE ? group : 0;
+                if (failed_group)       /* what bars it need not bar others */
+                        continue;
+                if (state->nodes_held == 0 && state->nodes_closing == 0)
                         break;
+                failed_ms = leaves < failed_ms ? leaves : failed_ms;
         }
         return 0;
 }
 
 static void settle(struct memo *memo, const struct state *state)
 {
-        memo->settled = true;
+        memo->settled = !memo->refused_late;
         memo->settled_freed = state->freed;
         memo->settled_arrivals = state->arrivals;
 }
@@ -451,7 +449,7 @@ static int raise_standings(struct memo *memo, const struct state *state, struct 
 }
 
 /* A hold, a limit, a budget, or a change of its nodes may have come in between. */
-static bool may_take_over(const struct state *state, uint32_t number)
+static bool may_take_over(const struct state *state, uint32_t number, int64_t now_ms)
 {
         const struct workload *workload = &state->workloads[state->plans[number].beneficiary];
         struct admission admission;
@@ -459,12 +457,12 @@ static bool may_take_over(const struct state *state, uint32_t number)
         accounts_admit(state, workload->bucket, &admission);
         return may_start(state, workload) && best_standing(&admission) != STANDINGS_END &&
                tables_hold_places(state, &state->buckets[workload->bucket]) &&
-               plan_fits(state, number);
+               plan_fits(state, number, now_ms);
 }
 
 /* A plan whose victims are all gone: the beneficiary takes the places kept for it. */
 static int hand_over(struct memo *memo, const struct state *state, uint32_t number,
-                     struct err *err)
+                     int64_t now_ms, struct err *err)
 {
         const struct plan *plan = &state->plans[number];
         uint32_t slot = plan->beneficiary, bucket = state->workloads[slot].bucket;
@@ -476,7 +474,7 @@ static int hand_over(struct memo *memo, const struct state *state, uint32_t numb
         fact->plan_ended.plan = number;
         fact->plan_ended.end = PLAN_DONE;
         uint32_t ended = memo->facts_count - 1;
-        bool may = may_take_over(state, number);
+        bool may = may_take_over(state, number, now_ms);
         for (uint32_t at = may ? plan->first_place : NONE; at != NONE; at = state->plan_places[at].next) {
                 const struct plan_place *kept = &state->plan_places[at];
                 struct fact_allocated place = {.workload = state->workloads[slot].id,
@@ -608,19 +606,33 @@ static int make_room(struct memo *memo, const struct state *state, const struct 
 
 /* ---- the turn ---- */
 
+/* Inputs by which a node may no longer have to be empty, or only later. */
+static bool may_put_off(enum input_kind kind)
+{
+        return kind == INPUT_TICKED || kind == INPUT_NODE_CHANGED || kind == INPUT_MAINTENANCE_SET;
+}
+
 static int turn_before(struct memo *memo, const struct state *state, const struct input *input,
                        int64_t now_ms, unsigned step, struct err *err)
 {
         uint32_t plan;
 
+        if (step == 1 && may_put_off(input->kind)) {
+                int rc = decide_stays(memo, state, now_ms, err);
+                if (rc)
+                        return rc;
+        }
         if (step == 1 && input->kind == INPUT_TICKED) {
                 int rc = memo_sync(memo, state, err);
                 rc = rc ? rc : decide_overtime(memo, state, now_ms, err);
+                rc = rc ? rc : decide_drains(memo, state, now_ms, err);
                 rc = rc ? rc : decide_rescues(memo, state, now_ms, err);
                 rc = rc ? rc : decide_holds(memo, state, now_ms, err);
-                if (rc || memo->facts_count > 0)
-                        return rc ? rc : 1;
+                if (rc)
+                        return rc;
         }
+        if (memo->facts_count > 0)
+                return 1;
         if (state->accounts->dirty_count > 0) {
                 int rc = raise_standings(memo, state, err);
                 return rc ? rc : 1;
@@ -628,7 +640,7 @@ static int turn_before(struct memo *memo, const struct state *state, const struc
         plan = complete_plan(state);
         if (plan == NONE)
                 return 0;
-        int rc = hand_over(memo, state, plan, err);
+        int rc = hand_over(memo, state, plan, now_ms, err);
         return rc ? rc : 1;
 }
 
@@ -651,7 +663,8 @@ static int start_one(struct memo *memo, const struct state *state, const struct 
                                 settle(memo, state);
                         return 1;
                 }
-                memo->blocked[it.bucket] = state->freed + 1;
+                if (!memo->refused_late)
+                        memo->blocked[it.bucket] = state->freed + 1;
                 open_pop(memo, state, &count);
         }
         return 0;
@@ -663,7 +676,7 @@ int decide_queue(struct memo *memo, const struct state *state, const struct inpu
         bool last = false;
         int rc = 0;
 
-        memo->out_of_memory = false;
+        memo->out_of_memory = memo->refused_late = false;
         memo->facts_count = 0;
         if (!buckets_room(memo, state))
                 return no_memory(err);

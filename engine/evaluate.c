@@ -47,8 +47,8 @@ static bool move_uses(const struct move *move, unsigned at)
 }
 
 /* Adds to the move the device that scores best with what is in it already. */
-static bool extend(struct memo *memo, uint32_t look, const struct class *class, struct move *move,
-                   int64_t *ret_score)
+static bool extend(struct memo *memo, uint32_t look, const struct class *class, uint32_t barred,
+                   struct move *move, int64_t *ret_score)
 {
         const struct need *need = look_need(memo, look);
         const struct view *view = &class->view;
@@ -60,7 +60,7 @@ static bool extend(struct memo *memo, uint32_t look, const struct class *class, 
                  */
                 bool same = at > 0 && view->spots[at] == view->spots[at - 1] &&
                             !move_uses(move, at - 1);
-                if (same || move_uses(move, at))
+                if (same || (barred >> at & 1) || move_uses(move, at))
                         continue;
                 const struct step *step = spot_step(memo, look, view->spots[at]);
                 if (!step || step->next == STEP_NEVER)
@@ -79,7 +79,7 @@ static bool extend(struct memo *memo, uint32_t look, const struct class *class, 
         return found;
 }
 
-/* Idle devices are alike: no search among them. */
+/* Idle devices are alike: no search among them. Nobody lies there, so none is barred. */
 static bool take_idle(struct memo *memo, uint32_t look, const struct class *class,
                       struct move *move, int64_t *ret_score)
 {
@@ -102,7 +102,7 @@ static bool take_idle(struct memo *memo, uint32_t look, const struct class *clas
 
 /* The common case, one part of one device, without copying moves about. */
 static bool take_one(struct memo *memo, uint32_t look, const struct class *class,
-                     struct move *move, int64_t *ret_score)
+                     uint32_t barred, struct move *move, int64_t *ret_score)
 {
         const struct need *need = look_need(memo, look);
         const struct view *view = &class->view;
@@ -110,7 +110,7 @@ static bool take_one(struct memo *memo, uint32_t look, const struct class *class
         unsigned chosen_at = 0;
 
         for (unsigned at = 0; at < view->count; at++) {
-                if (at > 0 && view->spots[at] == view->spots[at - 1])
+                if ((at > 0 && view->spots[at] == view->spots[at - 1]) || (barred >> at & 1))
                         continue;
                 const struct step *step = spot_step(memo, look, view->spots[at]);
                 if (!step || step->next == STEP_NEVER)
@@ -152,8 +152,8 @@ bool may_fit(struct memo *memo, uint32_t look, const struct brief *brief)
         return look_admits(memo, look, brief->kind);
 }
 
-bool evaluate(struct memo *memo, uint32_t look, const struct class *class, int64_t *ret_key,
-              struct move *ret_move)
+bool evaluate(struct memo *memo, uint32_t look, const struct class *class, uint32_t barred,
+              int64_t *ret_key, struct move *ret_move)
 {
         const struct need *need = look_need(memo, look);
         const struct view *view = &class->view;
@@ -167,11 +167,11 @@ bool evaluate(struct memo *memo, uint32_t look, const struct class *class, int64
         else if (need->ask == ASK_WHOLE && !take_idle(memo, look, class, ret_move, &score))
                 return false;
         else if (need->ask != ASK_WHOLE && need->devices == 1 &&
-                 !take_one(memo, look, class, ret_move, &score))
+                 !take_one(memo, look, class, barred, ret_move, &score))
                 return false;
         else if (need->ask != ASK_WHOLE && need->devices > 1)
                 while (ret_move->count < need->devices)
-                        if (!extend(memo, look, class, ret_move, &score))
+                        if (!extend(memo, look, class, barred, ret_move, &score))
                                 return false;
         if (need->artifact &&
             (memo->kinds[view->kind].desc.artifacts >> (need->artifact - 1) & 1))
@@ -203,8 +203,8 @@ static bool draw_part(struct memo *memo, uint32_t look, const struct view *view,
         return step.next != 0;
 }
 
-bool draw_move(struct memo *memo, uint32_t look, const struct class *class, uint64_t draw,
-               struct move *ret_move)
+bool draw_move(struct memo *memo, uint32_t look, const struct class *class, uint32_t barred,
+               uint64_t draw, struct move *ret_move)
 {
         const struct view *view = &class->view;
         unsigned need = look_need(memo, look)->devices;
@@ -214,7 +214,8 @@ bool draw_move(struct memo *memo, uint32_t look, const struct class *class, uint
                 unsigned fitting[NODE_DEVICES_MAX], count = 0;
                 for (unsigned at = 0; at < view->count; at++) {
                         const struct step *step = spot_step(memo, look, view->spots[at]);
-                        if (step && step->next != STEP_NEVER && !move_uses(ret_move, at))
+                        if (step && step->next != STEP_NEVER && !(barred >> at & 1) &&
+                            !move_uses(ret_move, at))
                                 fitting[count++] = at;
                 }
                 draw = map_mix(draw + 1);

@@ -9,6 +9,7 @@
 #include "engine/decide_impl.h"
 #include "engine/explain_impl.h"
 #include "engine/nearest.h"
+#include "engine/rights.h"
 
 /* ---- life ---- */
 
@@ -301,6 +302,9 @@ static void request_of_slot(const struct state *state, uint32_t slot, struct req
                                         .priority = bucket->priority,
                                         .tenant = bucket->tenant,
                                         .class = bucket->class,
+                                        .data = bucket->data,
+                                        .group = workload->group,
+                                        .serve = workload->serve,
                                         .spare = bucket->spare,
                                         .service = workload->service,
                                         .retries = workload->retries,
@@ -364,6 +368,11 @@ int explain(struct memo *memo, const struct state *state, uint64_t workload, int
         ret->workload = workload;
         ret->submitted_ms = it->submitted_ms;
         ret->waited_ms = waited_ms(state, slot, now_ms);
+        ret->eta_known = it->eta_at_ms != 0;
+        ret->eta_at_ms = it->eta_at_ms;
+        ret->eta_p50_ms = it->eta_at_ms + INT64_C(1000) * it->eta_p50_s;
+        ret->eta_p90_ms = it->eta_at_ms + INT64_C(1000) * it->eta_p90_s;
+        ret->eta_coverage_pct = it->eta_coverage_pct;
         request_of_slot(state, slot, &ret->request);
         if (it->members_placed > 0) {
                 ret->verdict = VERDICT_RUNNING;
@@ -395,11 +404,11 @@ int explain_request(struct memo *memo, const struct state *state, const struct r
         start_record(state, now_ms, ret);
         ret->workload = settled.workload;
         ret->submitted_ms = now_ms;
+        enum right right = rights_narrow(state, &settled);
         ret->request = settled;
-        ret->gates[GATE_ALLOWED].passed = may_submit(state, &settled);
-        if (!ret->gates[GATE_ALLOWED].passed &&
-            (settled.tenant >= state->accounts->tenancy->tenants_count ||
-             settled.class >= state->accounts->tenancy->classes_count)) {
+        ret->gates[GATE_ALLOWED].passed = right == RIGHT_ALL;
+        ret->gates[GATE_ALLOWED].right = (uint8_t)right;
+        if (right == RIGHT_TENANT) {
                 ret->verdict = VERDICT_REFUSED; /* of nobody there is more to say */
                 return 0;
         }

@@ -36,7 +36,7 @@ enum verdict {
 #define CODES(X)                                                                                \
         X(FITS,                 "has room for a member now")                                    \
         X(TYPE_MISMATCH,        "is not of an accepted device model")                           \
-        X(EXCLUDED,             "is ruled out by the workload's own plane or labels")           \
+        X(EXCLUDED,             "is ruled out by planes or labels, of its own or of its policy") \
         X(PROFILE_ABSENT,       "has no such slice profile")                                    \
         X(TOO_SMALL,            "is too small even when empty")                                 \
         X(UNHEALTHY,            "is down or has broken devices")                                \
@@ -54,6 +54,7 @@ enum verdict {
         X(HELD_FOR_OTHER,       "has room that is held for a workload that waits longer")       \
         X(RESERVED,             "has room that is kept for promises")                           \
         X(QUOTA,                "has room, but a quota is reached")                             \
+        X(APART,                "has room, but beside work that is kept apart from it")         \
         X(TOPOLOGY,             "has room, but not near enough or not spread enough")
 
 enum node_code {
@@ -77,6 +78,7 @@ enum node_code {
 struct explained_gate {
         bool passed;
         bool hidden;                    /* a view took the numbers away */
+        uint8_t right;                  /* ALLOWED: enum right, what is not allowed */
         uint16_t tenant;                /* whose limit, budget; TENANT_NONE: the pool's */
         uint16_t dimension;
         uint64_t used, limit, after;    /* after: with this workload */
@@ -196,6 +198,7 @@ struct explanation {
         uint32_t nearest_count;
         struct explained_unblock nearest[EXPLAIN_NEAREST_MAX];
         bool eta_known;                 /* entered by whoever computed it */
+        int64_t eta_at_ms;              /* when that was */
         int64_t eta_p50_ms, eta_p90_ms; /* times, not spans */
         uint8_t eta_coverage_pct;       /* measured, of the p90 */
 };

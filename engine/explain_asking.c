@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "engine/explain_impl.h"
+#include "engine/rights.h"
 
 /* ---- who asks ---- */
 
@@ -79,6 +80,7 @@ void asking_of_slot(struct explainer *x, uint32_t slot, struct asking *ret_askin
                                       .spare = bucket->spare,
                                       .slot = slot,
                                       .gone_ms = INT64_MAX};
+        ret_asking->is_isolated = asker_of_slot(x->state, slot, &ret_asking->asker);
         if (!workload->service)
                 ret_asking->gone_ms =
                         x->now_ms + expected_left_ms(x->state, slot, BACKFILL_PERCENT, x->now_ms);
@@ -109,6 +111,7 @@ void asking_of_request(struct explainer *x, const struct request *request, uint3
                                       .spare = request->spare,
                                       .slot = slot,
                                       .gone_ms = INT64_MAX};
+        ret_asking->is_isolated = asker_of_request(x->state, request, &ret_asking->asker);
         if (!request->service) {
                 int64_t left = expected_of(x->state, request);
                 left = left < RUN_TIME_LEAST_MS ? RUN_TIME_LEAST_MS : left;
@@ -119,33 +122,14 @@ void asking_of_request(struct explainer *x, const struct request *request, uint3
 
 /* ---- whether it would start ---- */
 
-bool may_submit(const struct state *state, const struct request *request)
-{
-        if (!state->accounts)
-                return true;
-        const struct tenancy *tenancy = state->accounts->tenancy;
-        if (request->tenant >= tenancy->tenants_count || request->class >= tenancy->classes_count)
-                return false;
-        const struct service_class *class = &tenancy->classes[request->class];
-        bool models = request->need.devices == 0;
-
-        for (size_t m = 0; !models && m < model_count(state->models); m++)
-                models = (request->need.models >> m & 1) &&
-                         tenancy_limit(tenancy, request->tenant, (unsigned)m) != AMOUNT_NONE &&
-                         tenancy_limit(tenancy, request->tenant, DIM_ANY) != AMOUNT_NONE;
-        return (tenancy->tenants[request->tenant].classes >> request->class & 1) && models &&
-               !(request->spare && class->stop == STOP_NEVER) &&
-               (class->time_limit_max_ms == 0 ||
-                (request->time_limit_ms > 0 && request->time_limit_ms <= class->time_limit_max_ms));
-}
-
-bool may_come(const struct state *state, const struct request *request)
+bool may_come(const struct state *state, struct request *request)
 {
         struct explained_gate gate;
 
         if (state->workload_slots.used >= state->bounds.workloads_max ||
             state->shapes_count >= state->bounds.shapes_max ||
-            state->buckets_count >= state->bounds.buckets_max || !may_submit(state, request))
+            state->buckets_count >= state->bounds.buckets_max || 
+            rights_narrow(state, request) != RIGHT_ALL)
                 return false;
         if (state->accounts &&
             accounts_budget_empty(state, request->tenant, request->need.models, ON_EMPTY_REFUSE))
@@ -161,16 +145,11 @@ bool tables_hold_asking(const struct state *state, const struct asking *asking)
                members * asking->need.devices <= state->bounds.parts_max - state->part_slots.used;
 }
 
-static uint64_t all_of(const struct rights *rights)
-{
-        return rights->models[0] | rights->models[1] | rights->models[2];
-}
-
 bool is_certain(const struct state *state, const struct asking *asking)
 {
         struct rights rights[2];
 
-        rights_of(state, asking, NULL, MEASURE_UNITS, &rights[0]);
+        rights_of(state, asking, NULL, MEASURE_LEAST, &rights[0]);
         rights_of(state, asking, NULL, MEASURE_LEAST, &rights[1]);
         return memcmp(rights[0].models, rights[1].models, sizeof rights[0].models) == 0;
 }
@@ -186,9 +165,9 @@ bool would_start(struct explainer *x, const struct asking *asking, const struct 
         if (rights.jobs || rights.refused)
                 return false;
         if (sure) {
-                /* The engine would choose among these; none may turn out to be above a limit. */
-                rights_of(x->state, asking, what_if, MEASURE_UNITS, &seen);
-                if (all_of(&seen) != all_of(&rights))
+                /* The engine would choose among these; none may turn out to stand otherwise. */
+                rights_of(x->state, asking, what_if, MEASURE_LEAST, &seen);
+                if (memcmp(seen.models, rights.models, sizeof seen.models) != 0)
                         return false;
         }
         /* As the queue tries: members of a gang may need models of different standings. */

@@ -89,7 +89,9 @@ static enum node_code code_of_kind(struct looking *it, uint32_t number)
                 return CODE_TOO_SMALL;
         struct node_desc kept = *desc;
         kept.drained = false;
-        return node_admits(it->x->state, &kept, need) ? CODE_FITS : CODE_EXCLUDED;
+        return node_admits(it->x->state, &kept, need) && kind_wanted(it->x, it->asking, &kept)
+                       ? CODE_FITS
+                       : CODE_EXCLUDED;
 }
 
 static enum node_code code_of_health(const struct looking *it, uint32_t number)
@@ -160,10 +162,16 @@ enum node_code code_of_node(struct looking *it, uint32_t number, uint32_t *ret_m
         if (it->asking->need.devices > 0)
                 node_rooms(it->x, it->asking, NULL, number, 0, rooms);
         members = node_members(it->x, it->asking, NULL, number, 0, desc->devices, rooms);
+        if (members == 0 && it->asking->is_isolated) {
+                if (it->asking->need.devices > 0)
+                        node_rooms(it->x, it->anywhere, NULL, number, 0, rooms);
+                if (node_members(it->x, it->anywhere, NULL, number, 0, desc->devices, rooms) > 0)
+                        return CODE_APART;
+        }
         if (members == 0) {
                 if (state->plan_slots.used > 0 && it->asking->need.devices > 0)
-                        node_rooms(it->x, it->asking, NULL, number, THROUGH_LOCKS, rooms);
-                if (node_members(it->x, it->asking, NULL, number, 0, desc->devices, rooms) > 0)
+                        node_rooms(it->x, it->anywhere, NULL, number, THROUGH_LOCKS, rooms);
+                if (node_members(it->x, it->anywhere, NULL, number, 0, desc->devices, rooms) > 0)
                         return CODE_HELD_FOR_OTHER;
                 code = code_without_room(it, number, rooms);
                 keep_code_of_class(it, number, code);

@@ -239,14 +239,17 @@ static void sum_groups(const struct grouping *it)
 int explain_groups(struct explainer *x, const struct asking *asking, const struct rights *rights,
                    struct explanation *ret, struct err *err)
 {
+        struct asking anywhere = *asking;
         struct grouping it = {.at = {.x = x,
                                      .asking = asking,
+                                     .anywhere = &anywhere,
                                      .rights = rights,
                                      .barred = barred_models(x->state, asking)},
                               .ret = ret};
         unsigned by = BY_RACK;
 
         (void)err;
+        anywhere.is_isolated = false;
         it.at.near_short = is_near_short(x, asking, ret);
         while (!number_groups(x, by) && by < BY_MODEL)
                 by++;

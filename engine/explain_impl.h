@@ -14,6 +14,8 @@ struct asking {
         int32_t priority;
         uint16_t tenant, class;
         bool spare;
+        bool is_isolated;               /* something may bar it from somewhere: isolate.h */
+        struct asker asker;
         uint32_t slot;                  /* whose capacity hold is its own; NONE */
         int64_t gone_ms;                /* expected end, for held nodes; INT64_MAX: stays */
         uint64_t models;                /* on which it can ever lie */
@@ -88,16 +90,15 @@ bool would_start(struct explainer *x, const struct asking *asking, const struct 
 /* Whether what it may start as hangs on units alone, not on limits of memory or slices. */
 bool is_certain(const struct state *state, const struct asking *asking);
 bool tables_hold_asking(const struct state *state, const struct asking *asking);
-/* The class's and the tenant's rules, as at submission. */
-bool may_submit(const struct state *state, const struct request *request);
-/* And no rule against one more job, and room in the engine's tables for it. */
-bool may_come(const struct state *state, const struct request *request);
+/* Whether it would be queued: rights.h, which narrows it; no rule against one more job; room in the
+ * engine's tables. */
+bool may_come(const struct state *state, struct request *request);
 
 /* ---- explain_rights.c ---- */
 
-/* What a start is taken to hold: units alone, as the engine's admission does; the least of all it
- * counts for; or the most. */
-enum measure { MEASURE_UNITS, MEASURE_LEAST, MEASURE_MOST };
+/* What a start is taken to hold: the least of all it counts for, as the engine's admission does; or
+ * the most. */
+enum measure { MEASURE_LEAST, MEASURE_MOST };
 
 /* A limit that binds. */
 struct bind {
@@ -154,6 +155,9 @@ uint32_t node_members(struct explainer *x, const struct asking *asking,
 bool class_is_short(struct explainer *x, const struct asking *asking, uint32_t class);
 /* As gang_feasible(): whether the pool as it is described could hold it if it were empty. */
 bool could_ever_fit(struct explainer *x, const struct asking *asking);
+/* Whether nodes like that are for its class, tenant and data at all. */
+bool kind_wanted(const struct explainer *x, const struct asking *asking,
+                 const struct node_desc *desc);
 bool node_wanted(struct explainer *x, const struct asking *asking, uint32_t node);
 bool node_open(const struct explainer *x, const struct asking *asking, uint32_t node,
                unsigned through);
@@ -166,6 +170,7 @@ uint32_t members_fit(struct explainer *x, const struct asking *asking,
 struct looking {
         struct explainer *x;
         const struct asking *asking;
+        const struct asking *anywhere;  /* the same, kept apart from nobody */
         const struct rights *rights;
         uint64_t barred;                /* models the tenant may not use at all */
         bool near_short;                /* only nearness or spread is in the way */

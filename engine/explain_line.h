@@ -8,13 +8,11 @@
 #include "engine/explain_impl.h"
 
 struct chain;
-struct tenant_room;
 
 struct line_up {
         struct explainer *x;
         const struct asking *asking;
         uint64_t present;               /* models of which something is up */
-        struct tenant_room *tenants;
         struct map chain_of;            /* (tenant, models) */
         struct chain *chains;
         uint32_t chains_room;
@@ -26,6 +24,7 @@ struct key {
         enum standing standing;
         const struct service_class *class;      /* NULL: no policy */
         uint32_t chain;
+        bool displaced;                 /* of the waiter: a service that lost its place */
 };
 
 struct place_in_line {
@@ -43,6 +42,5 @@ bool place_before(const struct line_up *line, const struct place_in_line *a,
 /* Whether it is not held. */
 bool is_eligible(const struct state *state, const struct workload *workload);
 
-int line_up_init(struct line_up *line, struct explainer *x, const struct asking *asking,
-                 struct err *err);
+void line_up_init(struct line_up *line, struct explainer *x, const struct asking *asking);
 void line_up_done(struct line_up *line);

@@ -50,7 +50,7 @@ static struct waiter waiter_in(struct counting *it, uint32_t slot)
         struct waiter waiter = {.slot = slot, .arrival = workload->arrival};
 
         if (it->order_ms == 0 || workload->time_limit_ms > 0 || workload->attained_ms > 0 ||
-            workload->rescued) {
+            workload->rescued || workload->displaced) {
                 waiter = waiter_of(state, slot);
                 if (workload->time_limit_ms == 0 && workload->attained_ms == 0)
                         it->order_ms = waiter.expected_ms;
@@ -128,7 +128,12 @@ static void count_bucket(struct counting *it, uint32_t number)
                 const struct workload *workload = &state->workloads[slot];
                 if (slot == it->own.waiter.slot)
                         continue;
-                if (is_eligible(state, workload))
+                struct key lost = key;
+                lost.displaced = true;
+                if (is_eligible(state, workload) && workload->displaced)
+                        count_waiter(it, number, &lost,
+                                     compare_keys(it->line, &lost, &it->own.key), slot);
+                else if (is_eligible(state, workload))
                         count_waiter(it, number, &key, order, slot);
                 else
                         it->line->x->rivals.timed += (workload->holds & HOLD_START) != 0;
@@ -171,18 +176,18 @@ int explain_position(struct explainer *x, const struct asking *asking, struct ex
         const struct state *state = x->state;
         struct line_up line;
         struct counting it = {.line = &line, .ret = &ret->position};
-        int rc = line_up_init(&line, x, asking, err);
+        int rc = 0;
 
-        if (rc == 0) {
-                it.own.key = key_of(&line, state->workloads[asking->slot].bucket);
-                it.own.waiter = waiter_of(state, asking->slot);
-                for (uint32_t b = 0; b < state->buckets_count; b++)
-                        if (state->buckets[b].count > 0)
-                                count_bucket(&it, b);
-                finish(&it);
-                if (line.failed)
-                        rc = err_set(err, ERR_NOMEM, "out of memory while explaining");
-        }
+        line_up_init(&line, x, asking);
+        it.own.key = key_of(&line, state->workloads[asking->slot].bucket);
+        it.own.key.displaced = state->workloads[asking->slot].displaced;
+        it.own.waiter = waiter_of(state, asking->slot);
+        for (uint32_t b = 0; b < state->buckets_count; b++)
+                if (state->buckets[b].count > 0)
+                        count_bucket(&it, b);
+        finish(&it);
+        if (line.failed)
+                rc = err_set(err, ERR_NOMEM, "out of memory while explaining");
         line_up_done(&line);
         return rc;
 }

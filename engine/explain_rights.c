@@ -75,8 +75,6 @@ void holding_on(const struct asking *asking, unsigned model, enum measure measur
         holding->all = members * (most ? asking->units_most[model] : asking->units[model]);
         holding->models = 1ull << model;
         holding->units[model] = holding->all;
-        if (measure == MEASURE_UNITS)
-                return;
         holding->memory_mib =
                 members * (most ? asking->memory_most[model] : asking->memory_mib[model]);
         if (asking->profile[model] >= 0)
@@ -264,7 +262,8 @@ static enum standing stand(const struct state *state, const struct asking *askin
                         return STANDING_PROTECTED;
                 return leaves ? STANDING_STANDARD : STANDINGS_END;
         }
-        bool by_choice = asking->spare || empty || class->above_limit == ABOVE_LIMIT_SPARE;
+        bool by_choice = asking->spare || (empty && within) ||
+                         class->above_limit == ABOVE_LIMIT_SPARE;
         if (!may_be_spare(state, asking) || !by_choice || is_forbidden(state, asking, model)) {
                 *ret_gate = !within ? GATE_LIMIT : empty ? GATE_BUDGET : GATE_ORDER;
                 return STANDINGS_END;

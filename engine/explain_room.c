@@ -82,6 +82,25 @@ static void rooms_without(const struct state *state, const struct asking *asking
                         rooms[d] = device_room(state, asking, model, &devices[d]);
 }
 
+/* What lies there and is not thought away bars the asking from devices; locks are seen through by
+ * who asks for that. */
+static uint32_t bars_of(const struct explainer *x, const struct asking *asking,
+                        const struct what_if *what_if, uint32_t number)
+{
+        const struct state *state = x->state;
+        uint32_t bars = 0;
+
+        if (!asking->is_isolated)
+                return 0;
+        if (!isolation_admits(state, &asking->asker, number))
+                return BARRED_NODE;
+        for (uint32_t at = state->nodes[number].first_member; at != NONE;
+             at = state->members[at].node_next)
+                if (!what_if || state->members[at].workload != what_if->gone)
+                        bars |= isolation_member(state, &asking->asker, at);
+        return bars;
+}
+
 void node_rooms(struct explainer *x, const struct asking *asking, const struct what_if *what_if,
                 uint32_t number, unsigned through, uint32_t rooms[NODE_DEVICES_MAX])
 {
@@ -99,6 +118,10 @@ void node_rooms(struct explainer *x, const struct asking *asking, const struct w
         }
         if (what_if && what_if->gone != NONE)
                 rooms_without(x->state, asking, what_if->gone, number, rooms);
+        uint32_t bars = bars_of(x, asking, what_if, number);
+        for (unsigned d = 0; bars && d < node->desc.devices; d++)
+                if (bars >> d & 1)
+                        rooms[d] = 0;
 }
 
 static uint32_t limit_by(uint32_t limit, uint32_t free, uint32_t need)
@@ -136,18 +159,20 @@ uint32_t node_members(struct explainer *x, const struct asking *asking,
         uint32_t back = members_gone(x->state, what_if, number, &gone);
         uint32_t limit = asking->form.spread != SPREAD_NONE ? 1 : asking->form.members;
 
-        limit = limit_by(limit,
-                         left_of(node->desc.cpu_milli, node->cpu_used, back * gone->cpu_milli),
+        if (need->devices == 0 && bars_of(x, asking, what_if, number) == BARRED_NODE)
+                return 0;
+        uint32_t cpu = node->cpu_used + node->cpu_kept, ram = node->ram_used + node->ram_kept;
+        uint32_t disk = node->disk_used + node->disk_kept;
+        uint32_t network = node->network_used + node->network_kept;
+        limit = limit_by(limit, left_of(node->desc.cpu_milli, cpu, back * gone->cpu_milli),
                          need->cpu_milli);
-        limit = limit_by(limit, left_of(node->desc.ram_mib, node->ram_used, back * gone->ram_mib),
+        limit = limit_by(limit, left_of(node->desc.ram_mib, ram, back * gone->ram_mib),
                          need->ram_mib);
-        limit = limit_by(limit,
-                         left_of(node->desc.disk_mib, node->disk_used, back * gone->disk_mib),
+        limit = limit_by(limit, left_of(node->desc.disk_mib, disk, back * gone->disk_mib),
                          need->disk_mib);
-        limit = limit_by(
-                limit,
-                left_of(node->desc.network_mbit, node->network_used, back * gone->network_mbit),
-                need->network_mbit);
+        limit = limit_by(limit,
+                         left_of(node->desc.network_mbit, network, back * gone->network_mbit),
+                         need->network_mbit);
         return site_limit_by_devices(limit, rooms + first, count, need->devices);
 }
 
@@ -164,6 +189,12 @@ static bool meets(struct explainer *x, unsigned labels, unsigned where)
         return x->where_meets;
 }
 
+bool kind_wanted(const struct explainer *x, const struct asking *asking,
+                 const struct node_desc *desc)
+{
+        return !asking->is_isolated || isolation_admits_kind(x->state, &asking->asker, desc);
+}
+
 /* As node_admits(), for needs whose labels are asked about many times. */
 bool node_wanted(struct explainer *x, const struct asking *asking, uint32_t number)
 {
@@ -173,7 +204,7 @@ bool node_wanted(struct explainer *x, const struct asking *asking, uint32_t numb
         return !desc->drained && need->devices <= desc->devices &&
                (need->devices == 0 || (need->models >> desc->model & 1)) &&
                (need->plane == 0 || need->plane == desc->plane) &&
-               meets(x, desc->labels, need->where);
+               meets(x, desc->labels, need->where) && kind_wanted(x, asking, desc);
 }
 
 /* Whether work may go there: on held nodes, who holds them, and single work that is gone in time.
@@ -368,7 +399,7 @@ bool could_ever_fit(struct explainer *x, const struct asking *asking)
                 struct node_desc desc = state->nodes[n].desc;
                 desc.drained = false;
                 if (state->nodes[n].status != NODE_FREE_SLOT &&
-                    node_admits(state, &desc, &asking->need))
+                    node_admits(state, &desc, &asking->need) && kind_wanted(x, asking, &desc))
                         sum_empty_node(&sum, n, rooms[desc.model]);
         }
         return sum.most >= asking->form.members;

@@ -68,6 +68,16 @@ const char *plan_cause_name(enum plan_cause cause)
         return names[cause];
 }
 
+const char *notice_cause_name(enum notice_cause cause)
+{
+        static const char *const names[] = {
+#define X(name, wire) wire,
+                NOTICE_CAUSES(X)
+#undef X
+        };
+        return names[cause];
+}
+
 const char *layout_op_name(enum layout_op op)
 {
         static const char *const names[] = {"cut_on", "cut_off", "create", "destroy"};

@@ -11,6 +11,7 @@
 
 struct price_plan;
 struct accounts;
+struct maintenance;
 
 /* Exogenous ones come from outside; endogenous ones are reports that an earlier decision caused. */
 #define INPUTS(X)                                                       \
@@ -29,6 +30,8 @@ struct accounts;
         X(PLAN_SET,        "demand_plan_set", true)                     \
         X(POLICY_SET,      "policy_set",      true)                     \
         X(FREEZE_SET,      "freeze_set",      true)                     \
+        X(MAINTENANCE_SET, "maintenance_set", true)                     \
+        X(ETA_SET,         "eta_set",         false)    /* when work is expected to start */ \
         X(TICKED,          "time_ticked",     true)
 
 enum input_kind {
@@ -51,12 +54,15 @@ enum input_kind {
         X(PROMISES_SEEN, "promises_seen") /* what came free of a promise has been passed on */ \
         X(PLANNED,       "preemption_planned")                          \
         X(PLACE_KEPT,    "place_kept")    /* placement lock: a member's place in the plan */ \
-        X(NOTICED,       "noticed")       /* a victim has been told */  \
+        X(NOTICED,       "noticed")       /* running work has been told to stop */ \
+        X(NOTICE_WITHDRAWN, "notice_withdrawn") /* ... and may stay after all */ \
         X(PLAN_ENDED,    "preemption_ended")                            \
         X(NODE_HELD,     "node_held")     /* capacity hold */           \
         X(NODE_LET_GO,   "node_let_go")                                 \
         X(POLICY_IN,     "policy_in_force")                             \
         X(FREEZE_IN,     "freeze_in_force")                             \
+        X(MAINTENANCE_IN, "maintenance_in_force")                       \
+        X(ETA_SET,       "eta_set")       /* shown, never decided from */ \
         X(LAYOUT_STEP,   "layout_step")   /* planned change of how a device is cut */ \
         X(LAYOUT_SEEN,   "layout_seen")   /* what a node reported of it */ \
         X(NODE_SET,      "node_set")      /* joined, or described anew */ \
@@ -103,6 +109,7 @@ const char *gate_name(enum gate gate);
         X(CANCELLED, "cancelled")                                       \
         X(LOST,      "lost")            /* its node or device failed */ \
         X(STOPPED,   "stopped")         /* preempted */                 \
+        X(DRAINED,   "drained")         /* its node was to be empty */  \
         X(TIMED_OUT, "timed_out")       /* its time limit */
 
 enum release_cause {
@@ -137,6 +144,20 @@ enum plan_cause {
         PLAN_CAUSES_END
 };
 
+/* Why running work is told to stop. */
+#define NOTICE_CAUSES(X)                                                        \
+        X(PLAN,        "preemption")    /* a plan makes room for other work */  \
+        X(TIME_LIMIT,  "time_limit")    /* its own is over */                   \
+        X(DRAIN,       "drain")         /* its node is to be empty by a time */ \
+        X(MAINTENANCE, "maintenance")   /* the same, for a window */
+
+enum notice_cause {
+#define X(name, wire) NOTICE_##name,
+        NOTICE_CAUSES(X)
+#undef X
+        NOTICE_CAUSES_END
+};
+
 enum plan_end { PLAN_DONE, PLAN_WITHDRAWN, PLAN_ENDS_END };
 
 enum layout_op { LAYOUT_CUT_ON, LAYOUT_CUT_OFF, LAYOUT_CREATE, LAYOUT_DESTROY, LAYOUT_OPS_END };
@@ -144,6 +165,7 @@ enum layout_op { LAYOUT_CUT_ON, LAYOUT_CUT_OFF, LAYOUT_CREATE, LAYOUT_DESTROY, L
 const char *release_cause_name(enum release_cause cause);
 const char *standing_name(enum standing standing);
 const char *plan_cause_name(enum plan_cause cause);
+const char *notice_cause_name(enum notice_cause cause);
 const char *layout_op_name(enum layout_op op);
 
 /* A node as its agent or the pool document describes it. Ids are the state's vocabulary's. */
@@ -156,6 +178,7 @@ struct node_desc {
         uint8_t devices;
         uint8_t link_group; /* directly linked devices per group (0-3, 4-7 ...); 0 = none */
         bool drained;                   /* takes nothing new */
+        int64_t drain_by_ms;            /* ... and is empty by then; 0: when its work has ended */
         uint16_t broken;                /* bit d: device d is unhealthy */
         uint32_t cpu_milli, ram_mib, disk_mib, network_mbit;
         uint64_t artifacts;             /* bit a: artifact a lies here */
@@ -175,6 +198,13 @@ struct layout_report {
         uint32_t epoch;                 /* of the newest step the node carried out */
 };
 
+/* From now until a waiting workload starts, as forward runs foretell it (plan/eta.h). */
+struct eta_set {
+        uint64_t workload;
+        int64_t p50_ms, p90_ms;         /* 0 <= p50 <= p90 <= RUN_MS_MAX */
+        uint8_t coverage_pct;           /* measured, of the p90; 0: there is no reliable estimate */
+};
+
 struct input {
         enum input_kind kind;
         union {
@@ -186,6 +216,8 @@ struct input {
                 } hold;                         /* HOLD_CHANGED */
                 struct accounts *accounts;      /* POLICY_SET; see accounts.h for who owns it */
                 struct freeze freeze;           /* FREEZE_SET */
+                const struct maintenance *maintenance;  /* MAINTENANCE_SET: all windows there are */
+                struct eta_set eta;             /* ETA_SET */
                 struct node_desc node;          /* NODE_JOINED, NODE_CHANGED */
                 uint32_t node_name;             /* NODE_FAILED, NODE_REMOVED */
                 struct layout_report layout;    /* LAYOUT_OBSERVED */
@@ -271,10 +303,13 @@ struct fact {
                 struct fact_kept kept;
                 struct {
                         uint64_t workload;
-                        uint32_t plan;          /* NONE: its time limit */
+                        uint32_t plan;          /* NONE unless the cause is PLAN */
+                        enum notice_cause cause;
                         int64_t until_ms;       /* it is not ended before */
-                        uint64_t units;         /* that it holds */
+                        int64_t leave_by_ms;    /* DRAIN, MAINTENANCE: when a node is to be empty */
+                        uint64_t units;         /* PLAN: that it holds */
                 } noticed;
+                uint64_t stays;                 /* NOTICE_WITHDRAWN: workload */
                 struct {
                         uint32_t plan;
                         enum plan_end end;
@@ -286,6 +321,8 @@ struct fact {
                 } node_held;                    /* NODE_HELD, NODE_LET_GO */
                 struct accounts *accounts;      /* POLICY_IN */
                 struct freeze freeze;
+                const struct maintenance *maintenance;  /* MAINTENANCE_IN */
+                struct eta_set eta;
                 struct fact_layout layout_step;
                 struct {
                         uint32_t node;

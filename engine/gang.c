@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "engine/gang_impl.h"
+#include "engine/isolate.h"
 
 /* ---- what fits now ---- */
 
@@ -24,7 +25,8 @@ static uint32_t site_limit(struct memo *memo, uint32_t shape, const struct site 
 
 static bool is_open_to(const struct node *node, struct gang_right right)
 {
-        if (node->frozen || (node->held_for && node->held_for != right.slot + 1))
+        if (node->frozen || node_closes_ms(node) < right.leaves_ms ||
+            (node->held_for && node->held_for != right.slot + 1))
                 return false;
         return right.models == UINT64_MAX ||
                (node->desc.devices > 0 && (right.models >> node->desc.model & 1));
@@ -37,9 +39,15 @@ static bool add_sites(struct memo *memo, struct gang_scratch *scratch, uint32_t 
         const struct node *node = &memo->state->nodes[number];
         const struct need *need = &memo->state->shapes[shape].need;
         unsigned group = gang_group_size(&node->desc, level);
+        uint32_t bars = 0;
         unsigned first = 0;
 
-        if (node->status != NODE_UP || !is_open_to(node, right) || !node_admits(memo->state, &node->desc, need) || !node_has_room(node, need))
+        if (node->status != NODE_UP || !is_open_to(node, right) ||
+            !node_admits(memo->state, &node->desc, need) || !node_has_room(node, need))
+                return true;
+        if (right.asker)
+                bars = isolation_bars(memo->state, right.asker, number);
+        if (bars == BARRED_NODE)
                 return true;
         do {
                 unsigned left = node->desc.devices - first;
@@ -50,8 +58,12 @@ static bool add_sites(struct memo *memo, struct gang_scratch *scratch, uint32_t 
                                     .ram = node->ram_free,
                                     .disk = node->disk_free,
                                     .network = node->network_free};
-                memcpy(site.spots, &memo->links[number].spots[first],
-                       site.devices * sizeof *site.spots);
+                for (unsigned d = 0; d < site.devices; d++)
+                        site.spots[d] = bars >> (first + d) & 1
+                                                ? barred_spot(memo, node->desc.model)
+                                                : memo->links[number].spots[first + d];
+                if (memo->failed)
+                        return true;
                 site.left = site_limit(memo, shape, &site,
                                        form->spread != SPREAD_NONE ? 1 : form->members);
                 if (site.left > 0 && !gang_site_add(memo, scratch, &site, level))
@@ -76,7 +88,7 @@ static bool site_score(struct memo *memo, uint32_t shape, struct site *site)
         memcpy(view.spots, site->spots, site->devices * sizeof *site->spots);
         view_settle(memo, &view);
         class_make(memo, &view, &class);
-        bool fits = evaluate(memo, memo->look_of[shape], &class, &site->key, &site->move);
+        bool fits = evaluate(memo, memo->look_of[shape], &class, 0, &site->key, &site->move);
         assert(fits || memo->failed);
         return fits;
 }

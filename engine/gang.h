@@ -9,6 +9,7 @@
 
 #include "engine/decide.h"
 
+struct asker;
 struct memo;
 struct gang_scratch;
 
@@ -20,10 +21,12 @@ struct gang_place {
         struct part parts[NODE_DEVICES_MAX];
 };
 
-/* Who places: on which device models, and whose capacity hold is its own. */
+/* Who places: on which device models, whose capacity hold is its own, when it leaves (drain.h). */
 struct gang_right {
         uint64_t models;
         uint32_t slot;
+        int64_t leaves_ms;
+        const struct asker *asker;      /* whom isolate.h may bar; NULL: nobody */
 };
 
 /* 1: placed, *ret_places holds form->members places (owned by the memo, until the next call);
@@ -35,3 +38,6 @@ int gang_place(struct memo *memo, uint32_t shape, const struct form *form,
  * drained or have broken devices count in full. 1, 0 or -ERR_NOMEM. Needs no interned shape. */
 int gang_feasible(struct memo *memo, const struct state *state, const struct need *need,
                   const struct form *form, struct err *err);
+/* ... on nodes that are for its tenant, class and data at all (isolate.h). */
+int request_feasible(struct memo *memo, const struct state *state, const struct request *request,
+                     struct err *err);

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "engine/gang_impl.h"
+#include "engine/isolate.h"
 
 void gang_scratch_free(struct gang_scratch *scratch)
 {
@@ -208,12 +209,14 @@ static bool empty_site(const struct state *state, uint32_t node, const struct ne
         return ret_site->left > 0;
 }
 
-static bool could_admit(const struct state *state, uint32_t node, const struct need *need)
+static bool could_admit(const struct state *state, uint32_t node, const struct need *need,
+                        const struct asker *asker)
 {
         struct node_desc desc = state->nodes[node].desc;
 
         desc.drained = false;
-        return state->nodes[node].status != NODE_FREE_SLOT && node_admits(state, &desc, need);
+        return state->nodes[node].status != NODE_FREE_SLOT && node_admits(state, &desc, need) &&
+               (!asker || isolation_admits_kind(state, asker, &desc));
 }
 
 static bool add_empty_sites(struct memo *memo, struct gang_scratch *scratch, uint32_t node,
@@ -234,19 +237,20 @@ static bool add_empty_sites(struct memo *memo, struct gang_scratch *scratch, uin
 
 /* One member that may lie anywhere: the first node that could hold it will do. */
 static int single_feasible(const struct state *state, const struct need *need,
-                           const struct form *form, const uint32_t *rooms)
+                           const struct form *form, const struct asker *asker,
+                           const uint32_t *rooms)
 {
         struct site site;
 
         for (uint32_t n = 0; n < state->node_slots.high; n++)
-                if (could_admit(state, n, need) &&
+                if (could_admit(state, n, need, asker) &&
                     empty_site(state, n, need, form, 0, rooms[state->nodes[n].desc.model], &site))
                         return 1;
         return 0;
 }
 
-int gang_feasible(struct memo *memo, const struct state *state, const struct need *need,
-                  const struct form *form, struct err *err)
+static int feasible(struct memo *memo, const struct state *state, const struct need *need,
+                    const struct form *form, const struct asker *asker, struct err *err)
 {
         struct form required = *form;
         uint32_t rooms[MODELS_MAX];
@@ -257,12 +261,12 @@ int gang_feasible(struct memo *memo, const struct state *state, const struct nee
         for (unsigned m = 0; m < MODELS_MAX; m++)
                 rooms[m] = m < model_count(state->models) ? room_when_empty(state, need, m) : 0;
         if (!form_is_gang(&required))
-                return single_feasible(state, need, &required, rooms);
+                return single_feasible(state, need, &required, asker, rooms);
         struct gang_scratch *scratch = gang_scratch_of(memo);
         if (!scratch)
                 goto nomem;
         for (uint32_t n = 0; n < state->node_slots.high; n++)
-                if (could_admit(state, n, need) &&
+                if (could_admit(state, n, need, asker) &&
                     !add_empty_sites(memo, scratch, n, need, &required,
                                      rooms[state->nodes[n].desc.model]))
                         goto nomem;
@@ -271,4 +275,19 @@ int gang_feasible(struct memo *memo, const struct state *state, const struct nee
         return gang_choose_domain(scratch, form->members) != NONE;
 nomem:
         return err_set(err, ERR_NOMEM, "out of memory while looking for room");
+}
+
+int gang_feasible(struct memo *memo, const struct state *state, const struct need *need,
+                  const struct form *form, struct err *err)
+{
+        return feasible(memo, state, need, form, NULL, err);
+}
+
+int request_feasible(struct memo *memo, const struct state *state, const struct request *request,
+                     struct err *err)
+{
+        struct asker asker;
+        bool kinds = asker_of_request(state, request, &asker) && asker.kinds;
+
+        return feasible(memo, state, &request->need, &request->form, kinds ? &asker : NULL, err);
 }

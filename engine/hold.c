@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "engine/decide_impl.h"
+#include "engine/drain.h"
 
 /* ---- who gets one ---- */
 
@@ -44,7 +45,9 @@ static unsigned choose(struct memo *memo, const struct state *state, int64_t now
                 accounts_admit(state, b, &admission);
                 if (admission.gate != GATE_FIT)
                         continue;
-                struct contender contender = {.bucket = b, .standing = STANDING_SPARE};
+                struct contender contender = {.bucket = b,
+                                              .standing = STANDING_SPARE,
+                                              .admission = admission};
                 for (unsigned s = STANDINGS_END; s-- > 0;)
                         if (admission.models[s])
                                 contender.standing = (enum standing)s;
@@ -70,11 +73,12 @@ struct end {
 
 /* When the node is expected to have so many free devices. INT64_MAX: never. */
 static int64_t ready_ms(const struct state *state, uint32_t number, const struct need *need,
-                        int64_t now_ms)
+                        const struct asker *asker, int64_t now_ms)
 {
         const struct node *node = &state->nodes[number];
         struct end ends[NODE_DEVICES_MAX * 2];
         unsigned count = 0, free = 0;
+        int64_t at_ms = now_ms;
 
         for (unsigned d = 0; d < node->desc.devices; d++) {
                 const struct device *device = &node_devices(state, number)[d];
@@ -87,15 +91,19 @@ static int64_t ready_ms(const struct state *state, uint32_t number, const struct
                 struct end end = {now_ms + expected_left_ms(state, member->workload, END_PERCENT,
                                                             now_ms),
                                   member->parts_count};
+                if (asker && isolation_member(state, asker, at) == BARRED_NODE) {
+                        if (state->workloads[member->workload].service)
+                                return INT64_MAX;
+                        at_ms = end.at_ms > at_ms ? end.at_ms : at_ms;
+                }
                 unsigned place = count++;
                 for (; place > 0 && ends[place - 1].at_ms > end.at_ms; place--)
                         ends[place] = ends[place - 1];
                 ends[place] = end;
         }
-        int64_t at_ms = now_ms;
         for (unsigned e = 0; e < count && free < need->devices; e++) {
                 free += ends[e].devices;
-                at_ms = ends[e].at_ms;
+                at_ms = ends[e].at_ms > at_ms ? ends[e].at_ms : at_ms;
         }
         return free >= need->devices ? at_ms : INT64_MAX;
 }
@@ -107,6 +115,7 @@ struct place {
 
 /* The soonest nodes for the members; false: there are not enough. */
 static bool find_nodes(const struct state *state, const struct bucket *bucket,
+                       struct place_right right,
                        const uint32_t *taken_for, int64_t now_ms, struct place *places,
                        uint32_t count)
 {
@@ -116,10 +125,14 @@ static bool find_nodes(const struct state *state, const struct bucket *bucket,
         for (uint32_t n = 0; n < state->node_slots.high; n++) {
                 const struct node *node = &state->nodes[n];
                 if (node->status != NODE_UP || node->frozen || taken_for[n] ||
-                    !node_admits(state, &node->desc, need))
+                    !node_admits(state, &node->desc, need) ||
+                    !(right.models >> node->desc.model & 1) ||
+                    (right.asker && !isolation_admits(state, right.asker, n)))
                         continue;
-                int64_t ready = ready_ms(state, n, need, now_ms);
-                if (ready == INT64_MAX || (have == count && ready >= places[have - 1].ready_ms))
+                int64_t ready = ready_ms(state, n, need, right.asker, now_ms);
+                if (ready == INT64_MAX ||
+                    right.leaves_ms + (ready - now_ms) > node_closes_ms(node) ||
+                    (have == count && ready >= places[have - 1].ready_ms))
                         continue;
                 if (have < count)
                         have++;
@@ -193,7 +206,14 @@ int decide_holds(struct memo *memo, const struct state *state, int64_t now_ms, s
                 const struct bucket *bucket = &state->buckets[list[i].bucket];
                 uint32_t members = bucket->form.members;
                 struct place *places = memo->hold_places;
-                if (!find_nodes(state, bucket, memo->hold_for, now_ms, places, members) ||
+                const uint64_t *may = list[i].admission.models;
+                struct asker asker;
+                struct place_right right = {may[STANDING_PROTECTED] | may[STANDING_STANDARD] |
+                                              may[STANDING_SPARE],
+                                      leaves_ms(state, list[i].waiter.slot, now_ms),
+                                      asker_of_slot(state, list[i].waiter.slot, &asker) ? &asker
+                                                                                         : NULL};
+                if (!find_nodes(state, bucket, right, memo->hold_for, now_ms, places, members) ||
                     places[members - 1].ready_ms <= now_ms)
                         continue;
                 for (uint32_t m = 0; m < members; m++) {
@@ -220,28 +240,29 @@ int let_go_of_nodes(struct memo *memo, const struct state *state, uint32_t slot,
 
 /* ---- who may use one ---- */
 
-static bool open_to(const struct state *state, const struct node *node, uint64_t models)
+static bool open_to(const struct node *node, struct place_right right)
 {
-        (void)state;
         return node->status == NODE_UP && node->held_for != 0 && !node->frozen &&
-               (models == UINT64_MAX ||
-                (node->desc.devices > 0 && (models >> node->desc.model & 1)));
+               right.leaves_ms <= node_closes_ms(node) &&
+               (right.models == UINT64_MAX ||
+                (node->desc.devices > 0 && (right.models >> node->desc.model & 1)));
 }
 
-bool held_fits(struct memo *memo, const struct state *state, uint32_t shape)
+bool held_fits(struct memo *memo, const struct state *state, uint32_t shape,
+               struct place_right right)
 {
         for (uint32_t n = 0; state->nodes_held > 0 && n < state->node_slots.high; n++) {
                 struct move move;
                 int64_t key;
-                if (open_to(state, &state->nodes[n], UINT64_MAX) &&
-                    node_best(memo, shape, n, &key, &move))
+                if (open_to(&state->nodes[n], right) &&
+                    node_best(memo, shape, n, right.asker, &key, &move))
                         return true;
         }
         return false;
 }
 
-uint32_t held_best(struct memo *memo, const struct state *state, uint32_t slot, uint64_t models,
-                   int64_t now_ms, struct move *ret_move)
+uint32_t held_best(struct memo *memo, const struct state *state, uint32_t slot,
+                   struct place_right right, int64_t now_ms, struct move *ret_move)
 {
         const struct workload *workload = &state->workloads[slot];
         int64_t best_key = 0, gone_ms = INT64_MAX;
@@ -255,9 +276,9 @@ uint32_t held_best(struct memo *memo, const struct state *state, uint32_t slot, 
                 const struct node *node = &state->nodes[n];
                 struct move move;
                 int64_t key;
-                if (!open_to(state, node, models) ||
+                if (!open_to(node, right) ||
                     (node->held_for != slot + 1 && gone_ms > node->held_until_ms) ||
-                    !node_best(memo, shape, n, &key, &move))
+                    !node_best(memo, shape, n, right.asker, &key, &move))
                         continue;
                 if (best == NONE || key > best_key) {
                         best = n;

@@ -17,7 +17,8 @@ int decide_holds(struct memo *memo, const struct state *state, int64_t now_ms, s
 int let_go_of_nodes(struct memo *memo, const struct state *state, uint32_t slot, struct err *err);
 
 /* The best held node that work of the bucket's shape fits on and may use; NONE. */
-uint32_t held_best(struct memo *memo, const struct state *state, uint32_t slot, uint64_t models,
-                   int64_t now_ms, struct move *ret_move);
+uint32_t held_best(struct memo *memo, const struct state *state, uint32_t slot,
+                   struct place_right right, int64_t now_ms, struct move *ret_move);
 /* Whether the shape fits on any held node at all, whoever may use it. */
-bool held_fits(struct memo *memo, const struct state *state, uint32_t shape);
+bool held_fits(struct memo *memo, const struct state *state, uint32_t shape,
+               struct place_right right);

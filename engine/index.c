@@ -5,6 +5,7 @@
  * too bad has a better twin in the heap and is dropped. So the top is always true. */
 #include <assert.h>
 
+#include "engine/isolate.h"
 #include "engine/memo_impl.h"
 
 /* Best entry on top: highest key, then lowest rank. */
@@ -57,7 +58,7 @@ static bool entry_make(struct memo *memo, uint32_t shape, uint32_t number, struc
         int64_t key;
 
         if (!may_fit(memo, look, &memo->briefs[number]) ||
-            !evaluate(memo, look, class, &key, &move))
+            !evaluate(memo, look, class, 0, &key, &move))
                 return false;
         *ret_entry = (struct entry){.key = key,
                                     .rank = memo->ranks[class->root],
@@ -135,11 +136,15 @@ static bool settle_top(struct memo *memo, struct shape_heap *heap)
         return false;
 }
 
-static bool class_is_of(const struct memo *memo, uint32_t class, uint64_t models)
+static bool class_is_open(const struct memo *memo, uint32_t class, struct place_right right)
 {
         const struct view *view = &memo->classes[class].view;
 
-        return models == UINT64_MAX || (view->count > 0 && (models >> view->model & 1));
+        return right.leaves_ms <= view->closes_ms &&
+               (right.models == UINT64_MAX ||
+                (view->count > 0 && (right.models >> view->model & 1))) &&
+               (!right.asker || isolation_admits_kind(memo->state, right.asker,
+                                                      &memo->kinds[view->kind].desc));
 }
 
 /* The top entry waits beside the heap until the search is over. */
@@ -157,8 +162,8 @@ static bool put_aside(struct memo *memo, struct shape_heap *heap, uint32_t *asid
 /* Equal classes may still differ in what scores do not see: cores below the bucket, memory, disk,
  * network. A class without any node with room is dropped; it comes back through the log when a
  * node joins it. Where only a later node has room, classes behind it count as well, until none can
- * do better. */
-static uint32_t best_node(struct memo *memo, uint32_t shape, uint64_t models)
+ * do better. What is barred to one asker may be open to the next: such a class is kept. */
+static uint32_t best_node(struct memo *memo, uint32_t shape, struct place_right right)
 {
         struct shape_heap *heap = &memo->heaps[shape];
         const struct need *need = &memo->state->shapes[shape].need;
@@ -171,24 +176,31 @@ static uint32_t best_node(struct memo *memo, uint32_t shape, uint64_t models)
                 struct entry top = heap->entries[0];
                 if (best_at != NONE && !goes_before(&top, &best))
                         break;
-                if (!class_is_of(memo, top.class, models)) {
+                if (!class_is_open(memo, top.class, right)) {
                         if (!put_aside(memo, heap, &aside))
                                 break;
                         continue;
                 }
-                uint32_t node = class_first(memo, top.class, need);
+                struct entry found = top;
+                uint32_t node = right.asker ? barred_first(memo, shape, top.class, top.key,
+                                                           right.asker, &found.key)
+                                            : class_first(memo, top.class, need);
+                if (node == NONE && right.asker) {
+                        if (!put_aside(memo, heap, &aside))
+                                break;
+                        continue;
+                }
                 if (node == NONE) {
                         memo->classes[top.class].dropped = true;
                         heap_pop(heap);
                         continue;
                 }
-                struct entry found = top;
                 found.rank = memo->ranks[node];
                 if (best_at == NONE || goes_before(&found, &best)) {
                         best = found;
                         best_at = node;
                 }
-                if (found.rank == top.rank)
+                if (found.rank == top.rank && found.key == top.key)
                         break;
                 if (!put_aside(memo, heap, &aside))
                         break;
@@ -200,7 +212,17 @@ static uint32_t best_node(struct memo *memo, uint32_t shape, uint64_t models)
         return best_at;
 }
 
-static uint32_t scan_node(struct memo *memo, uint32_t shape, uint64_t models)
+static bool node_evaluate(struct memo *memo, uint32_t shape, struct place_right right,
+                          uint32_t node, int64_t *ret_key, struct move *ret_move)
+{
+        const struct class *class = &memo->classes[memo->links[node].class];
+
+        if (right.asker)
+                return barred_best(memo, shape, node, class, right.asker, ret_key, ret_move);
+        return evaluate(memo, memo->look_of[shape], class, 0, ret_key, ret_move);
+}
+
+static uint32_t scan_node(struct memo *memo, uint32_t shape, struct place_right right)
 {
         const struct need *need = &memo->state->shapes[shape].need;
         struct entry best = {0};
@@ -210,10 +232,10 @@ static uint32_t scan_node(struct memo *memo, uint32_t shape, uint64_t models)
                 uint32_t class = memo->links[node].class;
                 struct entry entry;
                 struct move move;
-                if (class == NONE || !class_is_of(memo, class, models) ||
+                if (class == NONE || !class_is_open(memo, class, right) ||
                     !node_has_room(&memo->state->nodes[node], need))
                         continue;
-                if (!evaluate(memo, memo->look_of[shape], &memo->classes[class], &entry.key, &move))
+                if (!node_evaluate(memo, shape, right, node, &entry.key, &move))
                         continue;
                 entry.rank = memo->ranks[node];
                 if (best_at == NONE || goes_before(&entry, &best)) {
@@ -225,7 +247,8 @@ static uint32_t scan_node(struct memo *memo, uint32_t shape, uint64_t models)
 }
 
 /* Counts the nodes where it fits, then walks to the one drawn. */
-static uint32_t draw_node(struct memo *memo, uint32_t shape, uint64_t models, uint64_t draw)
+static uint32_t draw_node(struct memo *memo, uint32_t shape, struct place_right right,
+                          uint64_t draw)
 {
         const struct need *need = &memo->state->shapes[shape].need;
         uint64_t count = 0, wanted = UINT64_MAX;
@@ -235,10 +258,9 @@ static uint32_t draw_node(struct memo *memo, uint32_t shape, uint64_t models, ui
                         uint32_t class = memo->links[node].class;
                         struct move move;
                         int64_t key;
-                        if (class == NONE || !class_is_of(memo, class, models) ||
+                        if (class == NONE || !class_is_open(memo, class, right) ||
                             !node_has_room(&memo->state->nodes[node], need) ||
-                            !evaluate(memo, memo->look_of[shape], &memo->classes[class], &key,
-                                      &move))
+                            !node_evaluate(memo, shape, right, node, &key, &move))
                                 continue;
                         if (pass == 1 && wanted-- == 0)
                                 return node;
@@ -251,42 +273,44 @@ static uint32_t draw_node(struct memo *memo, uint32_t shape, uint64_t models, ui
         return NONE;
 }
 
-static uint32_t random_best(struct memo *memo, uint32_t shape, uint64_t models, uint64_t draw,
-                            struct move *ret_move)
+static uint32_t random_best(struct memo *memo, uint32_t shape, struct place_right right,
+                            uint64_t draw, struct move *ret_move)
 {
         uint64_t drawn = map_mix(map_mix(memo->policy.seed) ^ draw);
-        uint32_t node = draw_node(memo, shape, models, drawn);
+        uint32_t node = draw_node(memo, shape, right, drawn);
 
         if (node == NONE)
                 return NONE;
-        bool fits = draw_move(memo, memo->look_of[shape], &memo->classes[memo->links[node].class],
-                              map_mix(drawn), ret_move);
+        bool fits = right.asker ? barred_draw(memo, shape, node, right.asker, map_mix(drawn),
+                                              ret_move)
+                                : draw_move(memo, memo->look_of[shape],
+                                            &memo->classes[memo->links[node].class], 0,
+                                            map_mix(drawn), ret_move);
         assert(fits || memo->failed);
         return fits ? node : NONE;
 }
 
-uint32_t index_best(struct memo *memo, uint32_t shape, uint64_t models, uint64_t draw,
-                    struct move *ret_move)
+uint32_t index_best(struct memo *memo, uint32_t shape, struct place_right right,
+                    uint64_t draw, struct move *ret_move)
 {
         uint32_t node = NONE;
         int64_t key;
 
         if (memo->policy.kind == POLICY_RANDOM)
-                return random_best(memo, shape, models, draw, ret_move);
+                return random_best(memo, shape, right, draw, ret_move);
         if (memo->mode == MEMO_SCAN)
-                node = scan_node(memo, shape, models);
+                node = scan_node(memo, shape, right);
         else if (catch_up(memo, shape))
-                node = best_node(memo, shape, models);
+                node = best_node(memo, shape, right);
         if (node == NONE || memo->failed)
                 return NONE;
-        bool fits = evaluate(memo, memo->look_of[shape], &memo->classes[memo->links[node].class],
-                             &key, ret_move);
+        bool fits = node_evaluate(memo, shape, right, node, &key, ret_move);
         assert(fits || memo->failed);
         return fits ? node : NONE;
 }
 
-bool node_best(struct memo *memo, uint32_t shape, uint32_t node, int64_t *ret_key,
-               struct move *ret_move)
+bool node_best(struct memo *memo, uint32_t shape, uint32_t node, const struct asker *asker,
+               int64_t *ret_key, struct move *ret_move)
 {
         struct class class;
         struct view view;
@@ -298,5 +322,7 @@ bool node_best(struct memo *memo, uint32_t shape, uint32_t node, int64_t *ret_ke
                 return false;
         }
         class_make(memo, &view, &class);
-        return evaluate(memo, memo->look_of[shape], &class, ret_key, ret_move);
+        if (asker)
+                return barred_best(memo, shape, node, &class, asker, ret_key, ret_move);
+        return evaluate(memo, memo->look_of[shape], &class, 0, ret_key, ret_move);
 }

@@ -113,6 +113,9 @@ void ledger_see(struct ledger *ledger, const struct state *state, const struct f
         case FACT_NOTICED:
                 ledger_settle(ledger, state, state_workload(state, fact->noticed.workload));
                 break;
+        case FACT_NOTICE_WITHDRAWN:
+                ledger_settle(ledger, state, state_workload(state, fact->stays));
+                break;
         case FACT_PLAN_ENDED:
                 /* Its victims may stay. */
                 if (state->plans[fact->plan_ended.plan].victims > 0)

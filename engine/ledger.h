@@ -14,7 +14,8 @@
  *   what nobody holds   unhealthy       its device is broken, or its node is down
  *                       foreign         memory slices of instances that somebody else made
  *                       reconfiguring   a layout step of its device is planned and not yet seen
- *                       draining        its node takes nothing new: drained, or frozen
+ *                       draining        its node takes nothing new: drained, frozen, or in a
+ *                                       maintenance window
  *                       reserved_unused kept for a plan's beneficiary (placement lock on the
  *                                       device), or by a capacity hold on its node
  *                       stranded        no standing shape can use it, see below
@@ -83,6 +84,7 @@ enum ledger_bucket {
         X(TIME_SLICE, "for_time_slice", true)   /* for work that ran less */    \
         X(GATHER,     "for_wide_work",  true)   /* to gather room */            \
         X(NODE,       "node_lost",      true)                                   \
+        X(DRAINED,    "drained",        true)   /* its node was to be empty */  \
         X(FAILED,     "failed",         false)  /* ended badly */               \
         X(CANCELLED,  "cancelled",      false)  /* by its owner */              \
         X(TIMED_OUT,  "time_limit",     false)

@@ -89,7 +89,7 @@ static enum ledger_bucket bucket_of(const struct ledger *ledger, const struct no
 {
         if (ledger->sees_layout && device->epoch != device->seen_epoch)
                 return BUCKET_RECONFIGURING;
-        if (node->desc.drained || node->frozen)
+        if (node->desc.drained || node->closed || node->frozen)
                 return BUCKET_DRAINING;
         return kept != NONE ? BUCKET_RESERVED : BUCKET_FREE;
 }

@@ -248,6 +248,8 @@ static enum ledger_loss loss_of(const struct state *state, const struct workload
                 return LOSS_GATHER;
         case RELEASE_LOST:
                 return LOSS_NODE;
+        case RELEASE_DRAINED:
+                return LOSS_DRAINED;
         case RELEASE_CANCELLED:
                 return LOSS_CANCELLED;
         case RELEASE_TIMED_OUT:

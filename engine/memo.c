@@ -283,6 +283,7 @@ bool view_of_node(struct memo *memo, uint32_t number, struct view *ret_view)
         *ret_view = (struct view){.kind = link->kind,
                                   .cpu_free = node->cpu_free - node->cpu_free % bucket,
                                   .held = memo->ops->wants_held ? node_held_mask(node) : 0,
+                                  .closes_ms = node_closes_ms(node),
                                   .model = node->desc.model,
                                   .count = node->desc.devices};
         for (unsigned d = 0; d < node->desc.devices; d++) {

@@ -13,6 +13,7 @@
 #include "engine/price.h"
 #include "engine/state.h"
 
+struct asker;
 struct contender;
 struct line;
 struct place;
@@ -51,6 +52,7 @@ struct view {
         uint32_t kind;
         uint32_t cpu_free;              /* milli cores, floored to the policy's bucket */
         uint32_t held;                  /* bit = HELD_ class present; only where the policy asks */
+        int64_t closes_ms;              /* node_closes_ms() */
         uint8_t model;
         uint8_t count;                  /* devices */
         uint8_t idle;
@@ -175,6 +177,9 @@ struct memo {
         uint32_t aside_room;
 
         bool synced;
+        /* A place was found and then not allowed, which no table shows: more memory or slices than
+         * the least. Another place may do at any time, so nobody is known not to fit. */
+        bool refused_late;
         bool out_of_memory;             /* a line could not be made: decide() gives up */
         bool failed;                    /* some table was full: nothing found now counts */
         uint64_t changes_seen, plan_seen;
@@ -224,28 +229,58 @@ int spot_compare(const struct memo *memo, uint32_t a, uint32_t b);
 /* class.c */
 void class_join(struct memo *memo, uint32_t node, const struct view *view);
 void class_leave(struct memo *memo, uint32_t node);
+/* The node after `node` in a walk from the class's root: ranks grow downwards; `down` false: past
+ * all below it. NONE: that was the last one. */
+uint32_t class_next(const struct memo *memo, uint32_t node, bool down);
 /* The lowest-ranked node of the class with room for the need itself; NONE. */
 uint32_t class_first(const struct memo *memo, uint32_t class, const struct need *need);
 /* Builds a class by value, outside the table, for scores of what does not exist (yet). */
 void class_make(const struct memo *memo, const struct view *view, struct class *ret_class);
 
 /* evaluate.c: the best move of one member on a class. False: it does not fit there (cores by the
- * bucket's upper end: the exact check is the node's). */
-bool evaluate(struct memo *memo, uint32_t look, const struct class *class, int64_t *ret_key,
-              struct move *ret_move);
+ * bucket's upper end: the exact check is the node's). `barred`: places in view.spots that are not
+ * to be used; of equal spots the last ones. */
+bool evaluate(struct memo *memo, uint32_t look, const struct class *class, uint32_t barred,
+              int64_t *ret_key, struct move *ret_move);
 /* False: `evaluate` would say false; true: it might say true. */
 bool may_fit(struct memo *memo, uint32_t look, const struct brief *brief);
 /* Any move that fits, by `draw`. */
-bool draw_move(struct memo *memo, uint32_t look, const struct class *class, uint64_t draw,
-               struct move *ret_move);
+bool draw_move(struct memo *memo, uint32_t look, const struct class *class, uint32_t barred,
+               uint64_t draw, struct move *ret_move);
+
+/* Which nodes somebody may use: of these device models, open until then (drain.h). */
+struct place_right {
+        uint64_t models;
+        int64_t leaves_ms;
+        const struct asker *asker;      /* whom isolate.h may bar; NULL: nobody */
+};
 
 /* index.c: the best node for one member of the shape; NONE: it fits nowhere (or memo->failed).
- * `models`: only on these. `draw` is what the policy `random` mixes into its seed. */
-uint32_t index_best(struct memo *memo, uint32_t shape, uint64_t models, uint64_t draw,
-                    struct move *ret_move);
+ * `draw` is what the policy `random` mixes into its seed. For an asker, the devices of the move are
+ * chosen; else that is left to move_lay(). */
+uint32_t index_best(struct memo *memo, uint32_t shape, struct place_right right,
+                    uint64_t draw, struct move *ret_move);
 /* The same of one node, whether or not it stands in a class. */
-bool node_best(struct memo *memo, uint32_t shape, uint32_t node, int64_t *ret_key,
-               struct move *ret_move);
+bool node_best(struct memo *memo, uint32_t shape, uint32_t node, const struct asker *asker,
+               int64_t *ret_key, struct move *ret_move);
+
+/* index_apart.c: the same where devices of a node may be barred.
+ * From conditions to devices that are not barred; false: there are not enough. The lowest one in
+ * each; cut ones first where a slice is placed, uncut ones first where it is not, so that nothing
+ * is switched without need. */
+bool move_lay(const struct memo *memo, uint32_t node, uint32_t bars, struct move *move);
+/* A condition that stands for any barred device; 0: memo->failed. */
+uint32_t barred_spot(struct memo *memo, unsigned model);
+/* evaluate() for one node of the class, and its devices: the best of all moves where that goes on
+ * devices that are not barred; else the best without them, with no better key than its class. */
+bool barred_best(struct memo *memo, uint32_t shape, uint32_t node, const struct class *class,
+                 const struct asker *asker, int64_t *ret_key, struct move *ret_move);
+/* The same by `draw`: any move. */
+bool barred_draw(struct memo *memo, uint32_t shape, uint32_t node, const struct asker *asker,
+                 uint64_t draw, struct move *ret_move);
+/* The best node of the class, whose key is `key`, by that and by rank; NONE. */
+uint32_t barred_first(struct memo *memo, uint32_t shape, uint32_t class, int64_t key,
+                      const struct asker *asker, int64_t *ret_key);
 
 /* policy_*.c */
 const struct policy_ops *policy_ops_of(const struct memo *memo, const struct state *state);

@@ -82,7 +82,7 @@ static uint32_t wish_least(const struct request *request, enum wish wish)
 static int feasible(struct memo *memo, const struct state *state, const struct request *request,
                     struct err *err)
 {
-        return gang_feasible(memo, state, &request->need, &request->form, err);
+        return request_feasible(memo, state, request, err);
 }
 
 /* The largest value up to `most` that is feasible; the least one is. */

@@ -91,31 +91,44 @@ static void settle_need(struct need *need)
         memset(need->reserved, 0, sizeof need->reserved);
 }
 
-static void settle_form(struct form *form)
+static void settle_form(struct form *form, bool has_mates)
 {
         if (form->near == NEAR_POOL || form->near == NEAR_NONE) {
                 form->near = NEAR_NONE;
                 form->near_required = 0;
         }
-        if (form->members <= 1)
+        if (form->members <= 1 && !has_mates)
                 form->spread = SPREAD_NONE;
         form->near_required = form->near_required != 0;
         form->reserved = 0;
 }
 
+static int check_after(const struct request *request, struct err *err)
+{
+        if (request->after_count > AFTER_MAX)
+                return err_set(err, ERR_RANGE, "it waits for more than %d workloads", AFTER_MAX);
+        for (unsigned i = 0; i < request->after_count; i++)
+                if (request->after[i] == request->workload)
+                        return err_set(err, ERR_INPUT, "it waits for its own end");
+        return 0;
+}
+
 int request_settle(struct request *request, struct err *err)
 {
         struct need *need = &request->need;
+        int rc = check_after(request, err);
 
+        if (rc)
+                return rc;
         if (request->form.members == 0)
                 return err_set(err, ERR_INPUT, "a workload has at least 1 member");
-        int rc = check_bounds(request, err);
+        rc = check_bounds(request, err);
         if (!rc)
                 rc = check_ask(need, err);
         if (rc)
                 return rc;
         settle_need(need);
-        settle_form(&request->form);
+        settle_form(&request->form, request->group != 0);
         /* One member is one node: any level from the node upwards holds by itself. */
         if (request->form.members == 1 &&
             (request->form.near != NEAR_DEVICE_LINKS || need->devices < 2)) {

@@ -89,10 +89,14 @@ struct request {
         struct form form;
         int32_t priority;       /* higher goes first, before all that a policy says */
         uint16_t tenant, class; /* indexes of the policy in force; 0 where there is none */
+        uint16_t data;          /* its data label there, + 1; 0 = none */
+        uint32_t group;         /* replicas of one service bear one number of the caller's, and
+                                 * form.spread holds between them; 0 = none */
         bool once;              /* refused instead of queued when it does not fit now */
         bool spare;             /* by choice work that all others may stop */
         bool user_hold;         /* waits until its owner lets it go */
         bool service;           /* stays: it has no duration that could be learned */
+        bool serve;             /* method `serve`: its devices are shared by requests */
         uint8_t after_count;
         uint16_t retries;       /* started again after it ended badly, so often at most */
         uint32_t array;         /* tasks of one array bear one number of the caller's; 0 = none */

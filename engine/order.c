@@ -68,6 +68,8 @@ bool is_wide(const struct state *state, const struct bucket *bucket)
 
 static int waiter_compare(const struct waiter *a, const struct waiter *b)
 {
+        if (a->displaced != b->displaced)
+                return a->displaced ? -1 : 1;
         if (a->rescued != b->rescued)
                 return a->rescued ? -1 : 1;
         if (a->level != b->level)
@@ -99,6 +101,7 @@ static struct waiter waiter_of(const struct state *state, uint32_t slot)
         const struct service_class *class = class_of(state, workload->bucket);
         waiter.waited_ms = waited_ms(state, slot, state->now_ms);
         waiter.rescued = workload->rescued;
+        waiter.displaced = workload->displaced;
         waiter.level = workload->rescued
                                ? 0
                                : (uint8_t)slice_level(class, workload->attained_ms);
@@ -245,6 +248,8 @@ static int policy_compare(const struct state *state, const struct contender *a,
                 return a->standing < b->standing ? -1 : 1;
         if (x->rank != y->rank)
                 return x->rank < y->rank ? -1 : 1;
+        if (a->waiter.displaced != b->waiter.displaced)
+                return a->waiter.displaced ? -1 : 1;
         /* Work that goes by weight and work that does not are not compared by it. */
         if (x->by_weight != y->by_weight)
                 return x->by_weight ? -1 : 1;

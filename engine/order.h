@@ -1,9 +1,10 @@
 /* order.h - who goes before whom.
  *
  * Between buckets: priority; work inside its promise, then inside limits, then spare; class rank;
- * who borrowed least for its weight; the class's own order; arrival. Inside a bucket only the last
- * two differ. All that depends on time counts as of the newest tick (state->now_ms), so between
- * ticks only what is held changes the order.
+ * services that lost their place or had to leave it; who borrowed least for its weight; the class's
+ * own order; arrival. Inside a bucket only the last two and the services differ. All that depends on
+ * time counts as of the newest tick (state->now_ms), so between ticks only what is held changes the
+ * order.
  *
  * `shortest` is least expected run time over time waited: (waited + 1 h) / expected, largest first;
  * waiting is ageing.
@@ -12,7 +13,7 @@
  * wait first, as long as what is rescued asks for RESCUE_PERCENT of the pool at most (or is one
  * workload). It goes before all other work of its class from then on, in its level of time slices
  * as well, and is stopped for promises only. So it waits for those rescued before it, and they end:
- * see docs/policy.md, "Nothing starves".
+ * see docs/deciding.md.
  */
 #pragma once
 
@@ -23,8 +24,8 @@
 #define ORDER_PERCENT    75     /* quantile of past run times that orders */
 #define BACKFILL_PERCENT 90     /* ... that must be over before the room is wanted */
 #define END_PERCENT      50     /* ... that tells when running work ends */
-#define RESCUE_AFTER_MS  INT64_C(432000000)     /* 5 days */
-#define RESCUE_PERCENT   5
+#define RESCUE_AFTER_MS  INT64_C(864000000)     /* 10 days */
+#define RESCUE_PERCENT   2
 
 /* What a waiting workload brings into the order. */
 struct waiter {
@@ -33,7 +34,7 @@ struct waiter {
         int64_t expected_ms;            /* 0: the class goes by arrival */
         uint32_t slot;
         uint8_t level;                  /* of time slices: 0 ran least */
-        bool rescued;
+        bool rescued, displaced;
 };
 
 /* A bucket's waiters in order, as far as known; a cache. */

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "engine/decide_impl.h"
+#include "engine/drain.h"
 #include "engine/units.h"
 
 /* ---- what a stop costs ---- */
@@ -70,27 +71,35 @@ static bool has_left(uint32_t all, uint32_t held, uint64_t more)
 }
 
 /* All of the plan's places on that node together. */
-static bool plan_fits_node(const struct state *state, const struct plan *plan, uint32_t number)
+static bool plan_fits_node(const struct state *state, const struct plan *plan, uint32_t number,
+                           int64_t now_ms)
 {
         const struct workload *workload = &state->workloads[plan->beneficiary];
         const struct need *need = &state->shapes[state->buckets[workload->bucket].shape].need;
         const struct node *node = &state->nodes[number];
         struct device_state devices[NODE_DEVICES_MAX];
+        uint32_t bars = 0;
         uint64_t members = 0;
+        struct asker asker;
 
+        if (asker_of_slot(state, plan->beneficiary, &asker))
+                bars = isolation_bars(state, &asker, number);
         for (unsigned d = 0; d < node->desc.devices; d++)
                 devices[d] = node_devices(state, number)[d].state;
         for (uint32_t at = plan->first_place; at != NONE; at = state->plan_places[at].next) {
                 const struct plan_place *place = &state->plan_places[at];
                 for (unsigned i = 0; place->node == number && i < place->parts_count; i++) {
                         struct device_state *device = &devices[place->parts[i].device];
-                        if (!part_goes(node_model(state, number), device, &place->parts[i]))
+                        if ((bars >> place->parts[i].device & 1) ||
+                            !part_goes(node_model(state, number), device, &place->parts[i]))
                                 return false;
                         device_take(node_model(state, number), device, &place->parts[i]);
                 }
                 members += place->node == number;
         }
-        return node->status == NODE_UP && node_admits(state, &node->desc, need) &&
+        return node->status == NODE_UP && bars != BARRED_NODE &&
+               node_admits(state, &node->desc, need) &&
+               leaves_ms(state, plan->beneficiary, now_ms) <= node_closes_ms(node) &&
                has_left(node->desc.cpu_milli, node->cpu_used, members * need->cpu_milli) &&
                has_left(node->desc.ram_mib, node->ram_used, members * need->ram_mib) &&
                has_left(node->desc.disk_mib, node->disk_used, members * need->disk_mib) &&
@@ -98,12 +107,12 @@ static bool plan_fits_node(const struct state *state, const struct plan *plan, u
                         members * need->network_mbit);
 }
 
-bool plan_fits(const struct state *state, uint32_t number)
+bool plan_fits(const struct state *state, uint32_t number, int64_t now_ms)
 {
         const struct plan *plan = &state->plans[number];
 
         for (uint32_t at = plan->first_place; at != NONE; at = state->plan_places[at].next)
-                if (!plan_fits_node(state, plan, state->plan_places[at].node))
+                if (!plan_fits_node(state, plan, state->plan_places[at].node, now_ms))
                         return false;
         return true;
 }
@@ -134,7 +143,7 @@ unsigned plan_causes(const struct state *state, const struct contender *contende
         if (class->time_slices_count > 0 && waited >= SLICE_WAIT_MS)
                 ret_causes[count++] = PLAN_TIME_SLICE;
         if (contender->standing != STANDING_SPARE && waited >= class->hold_after_ms &&
-            class->time_slices_count == 0 && is_wide(state, bucket))
+            is_wide(state, bucket))
                 ret_causes[count++] = PLAN_GATHER;
         return count;
 }
@@ -213,7 +222,10 @@ static bool may_stop(const struct state *state, uint32_t slot,
                 return may_move(state, victim, beneficiary) && may_slice(state, slot, beneficiary);
         case PLAN_GATHER:
                 return may_move(state, victim, beneficiary) && class->rank >= other->rank &&
-                       !is_wide(state, &state->buckets[victim->bucket]);
+                       !is_wide(state, &state->buckets[victim->bucket]) &&
+                       (class->time_slices_count == 0 ||
+                        slice_level(class, attained_ms(state, slot, beneficiary->now_ms)) >
+                                beneficiary->level);
         case PLAN_CAUSES_END:
                 break;
         }
@@ -236,6 +248,8 @@ struct spare_node {
         bool closed;                    /* a member lies there, or near: spread */
         uint32_t cpu_held, ram_held, disk_held, network_held;
         struct device_state devices[NODE_DEVICES_MAX];
+        /* Who lies there and bars the beneficiary from the node, from a device: isolate.h. */
+        uint16_t bars, device_bars[NODE_DEVICES_MAX];
 };
 
 /* What a node costs at least. */
@@ -277,6 +291,8 @@ struct search {
         uint32_t shape;
         const struct need *need;
         uint64_t models;
+        int64_t leaves_ms;              /* when it starts at the end of the longest notice */
+        const struct asker *asker;      /* NULL: nothing bars it */
         bool failed;                    /* out of memory */
 };
 
@@ -288,8 +304,22 @@ static bool is_chosen(const struct preempt_scratch *scratch, uint32_t slot)
         return false;
 }
 
-static void give_back(const struct state *state, struct spare_node *node, uint32_t place)
+static void count_bars(const struct search *search, struct spare_node *node, uint32_t place,
+                       int sign)
 {
+        uint32_t bars = search->asker ? isolation_member(search->state, search->asker, place) : 0;
+
+        if (bars == BARRED_NODE)
+                node->bars = (uint16_t)(node->bars + sign);
+        for (; bars && bars != BARRED_NODE; bars &= bars - 1) {
+                uint16_t *count = &node->device_bars[__builtin_ctz(bars)];
+                *count = (uint16_t)(*count + sign);
+        }
+}
+
+static void give_back(const struct search *search, struct spare_node *node, uint32_t place)
+{
+        const struct state *state = search->state;
         const struct member *member = &state->members[place];
         const struct workload *workload = &state->workloads[member->workload];
         const struct need *need = &state->shapes[state->buckets[workload->bucket].shape].need;
@@ -302,34 +332,43 @@ static void give_back(const struct state *state, struct spare_node *node, uint32
         node->ram_held -= need->ram_mib;
         node->disk_held -= need->disk_mib;
         node->network_held -= need->network_mbit;
+        count_bars(search, node, place, -1);
 }
 
-static void give_back_all(const struct state *state, struct spare_node *node, uint32_t slot)
+static void give_back_all(const struct search *search, struct spare_node *node, uint32_t slot)
 {
+        const struct state *state = search->state;
+
         for (uint32_t at = state->nodes[node->node].first_member; at != NONE;
              at = state->members[at].node_next)
                 if (state->members[at].workload == slot)
-                        give_back(state, node, at);
+                        give_back(search, node, at);
 }
 
-/* The node as it is, without the victims chosen so far. */
+/* The node as it is, without the victims chosen so far. Those of other plans still run: which plan
+ * comes first to its hand-over is open, so their room is not counted twice. */
 static void node_as_planned(const struct search *search, struct spare_node *node)
 {
         const struct state *state = search->state;
         const struct node *now = &state->nodes[node->node];
 
-        node->cpu_held = now->cpu_used;
-        node->ram_held = now->ram_used;
-        node->disk_held = now->disk_used;
-        node->network_held = now->network_used;
+        node->cpu_held = now->cpu_used + now->cpu_kept;
+        node->ram_held = now->ram_used + now->ram_kept;
+        node->disk_held = now->disk_used + now->disk_kept;
+        node->network_held = now->network_used + now->network_kept;
         for (unsigned d = 0; d < now->desc.devices; d++) {
                 const struct device *device = &node_devices(state, node->node)[d];
                 node->devices[d] = device->state;
                 if (device->kept_for)
                         node->devices[d].broken = 1;
         }
+        node->bars = 0;
+        memset(node->device_bars, 0, sizeof node->device_bars);
+        for (uint32_t at = now->first_member; search->asker && at != NONE;
+             at = state->members[at].node_next)
+                count_bars(search, node, at, 1);
         for (uint32_t v = 0; v < search->scratch->victims_count; v++)
-                give_back_all(state, node, search->scratch->victims[v].slot);
+                give_back_all(search, node, search->scratch->victims[v].slot);
 }
 
 static bool has_room(const struct search *search, const struct spare_node *node)
@@ -358,16 +397,18 @@ static bool fits(struct search *search, const struct spare_node *node, struct mo
         struct class class;
         int64_t key;
 
-        if (!has_room(search, node))
+        if (!has_room(search, node) || node->bars)
                 return false;
         for (unsigned d = 0; d < real->desc.devices; d++) {
-                view.spots[d] = spot_intern(memo, real->desc.model, &node->devices[d]);
+                view.spots[d] = node->device_bars[d]
+                                        ? barred_spot(memo, real->desc.model)
+                                        : spot_intern(memo, real->desc.model, &node->devices[d]);
                 if (view.spots[d] == 0)
                         return false;
         }
         view_settle(memo, &view);
         class_make(memo, &view, &class);
-        return evaluate(memo, memo->look_of[search->shape], &class, &key, ret_move);
+        return evaluate(memo, memo->look_of[search->shape], &class, 0, &key, ret_move);
 }
 
 static int by_loss(const void *a, const void *b)
@@ -433,7 +474,6 @@ static bool could_fit(const struct search *search, const struct spare_node *node
 static bool clear_node(struct search *search, struct spare_node *node, uint64_t most,
                        uint64_t *ret_cost, struct move *ret_move)
 {
-        const struct state *state = search->state;
         struct preempt_scratch *scratch = search->scratch;
         struct spare_node tried = *node;
         uint64_t cost = 0;
@@ -445,7 +485,7 @@ static bool clear_node(struct search *search, struct spare_node *node, uint64_t 
                         return false;
                 scratch->local[stopped].needed = true;
                 cost += scratch->local[stopped].loss;
-                give_back_all(state, &tried, scratch->local[stopped].slot);
+                give_back_all(search, &tried, scratch->local[stopped].slot);
                 stopped++;
         }
         for (uint32_t l = stopped; l-- > 0;) {
@@ -454,7 +494,7 @@ static bool clear_node(struct search *search, struct spare_node *node, uint64_t 
                 scratch->local[l].needed = false;
                 for (uint32_t k = 0; k < stopped; k++)
                         if (scratch->local[k].needed)
-                                give_back_all(state, &without, scratch->local[k].slot);
+                                give_back_all(search, &without, scratch->local[k].slot);
                 if (fits(search, &without, &move)) {
                         cost -= scratch->local[l].loss;
                         tried = without;
@@ -473,8 +513,10 @@ static bool admits(const struct search *search, uint32_t number)
         const struct node *node = &search->state->nodes[number];
 
         if (node->status != NODE_UP || node->frozen ||
+            node_closes_ms(node) < search->leaves_ms ||
             (node->held_for && node->held_for != search->beneficiary.slot + 1) ||
-            !node_admits(search->state, &node->desc, search->need))
+            !node_admits(search->state, &node->desc, search->need) ||
+            (search->asker && !isolation_admits(search->state, search->asker, number)))
                 return false;
         return node->desc.devices == 0 || (search->models >> node->desc.model & 1);
 }
@@ -605,7 +647,7 @@ static void take_parts(const struct search *search, struct spare_node *node,
                 for (unsigned d = 0; d < search->state->nodes[node->node].desc.devices; d++) {
                         struct device_state settled = node->devices[d];
                         settled.holders = settled.holders > 0;
-                        if ((used >> d & 1) || memcmp(&settled, from, sizeof settled) != 0)
+                        if ((used >> d & 1) || node->device_bars[d] || memcmp(&settled, from, sizeof settled) != 0)
                                 continue;
                         part.device = (uint8_t)d;
                         used |= 1u << d;
@@ -659,7 +701,7 @@ static void reprice(struct search *search, struct spare_node *placed, uint32_t v
                         struct spare_node *node = &scratch->nodes[n];
                         if (node == placed)
                                 continue;
-                        give_back_all(state, node, scratch->victims[v].slot);
+                        give_back_all(search, node, scratch->victims[v].slot);
                         price_node(search, node, most);
                 }
         }
@@ -694,11 +736,11 @@ static bool places_fit(const struct search *search, uint32_t number)
                 const struct fact_allocated *place = &scratch->places[p];
                 if (place->node != number)
                         continue;
-                if (!has_room(search, &node))
+                if (!has_room(search, &node) || node.bars)
                         return false;
                 for (unsigned i = 0; i < place->parts_count; i++) {
                         struct device_state *device = &node.devices[place->parts[i].device];
-                        if (!part_goes(model, device, &place->parts[i]))
+                        if (node.device_bars[place->parts[i].device] || !part_goes(model, device, &place->parts[i]))
                                 return false;
                         device_take(model, device, &place->parts[i]);
                 }
@@ -855,6 +897,8 @@ static int emit(struct search *search, enum plan_cause cause, uint64_t cost, str
                         return no_memory(err);
                 fact->noticed.workload = victim->id;
                 fact->noticed.plan = plan;
+                fact->noticed.cause = NOTICE_PLAN;
+                fact->noticed.leave_by_ms = 0;
                 fact->noticed.until_ms = now_ms + class_of(state, victim->bucket)->notice_ms;
                 fact->noticed.units = units_of(state, scratch->victims[v].slot);
         }
@@ -869,6 +913,17 @@ static bool can_plan(const struct state *state, const struct bucket *bucket)
                !(bucket->form.near_required && bucket->form.near != NEAR_POOL &&
                  bucket->form.near != NEAR_NONE) &&
                state->shapes[bucket->shape].need.devices > 0;
+}
+
+static int64_t longest_notice_ms(const struct state *state)
+{
+        const struct tenancy *tenancy = state->accounts->tenancy;
+        int64_t longest = 0;
+
+        for (uint32_t c = 0; c < tenancy->classes_count; c++)
+                if (tenancy->classes[c].notice_ms > longest)
+                        longest = tenancy->classes[c].notice_ms;
+        return longest;
 }
 
 int decide_plan_for(struct memo *memo, const struct state *state, uint32_t slot, uint64_t models,
@@ -889,8 +944,10 @@ int decide_plan_for(struct memo *memo, const struct state *state, uint32_t slot,
                                 .now_ms = now_ms},
                 .shape = bucket->shape,
                 .need = &state->shapes[bucket->shape].need,
-                .models = models};
+                .models = models,
+                .leaves_ms = leaves_ms(state, slot, now_ms) + longest_notice_ms(state)};
         uint64_t cost, most = UINT64_MAX / 2;
+        struct asker asker;
 
         if (workload->plan || !can_plan(state, bucket))
                 return 0;
@@ -899,9 +956,14 @@ int decide_plan_for(struct memo *memo, const struct state *state, uint32_t slot,
                 if (!memo->preempt)
                         return no_memory(err);
         }
+        if (asker_of_slot(state, slot, &asker))
+                search.asker = &asker;
         search.scratch = memo->preempt;
         if (cause == PLAN_GATHER)
-                most = waited_unit_s(state, &search) / GATHER_PART;
+                most = waited_unit_s(state, &search) /
+                       (class_of(state, workload->bucket)->time_slices_count > 0
+                                ? GATHER_PART_SLICED
+                                : GATHER_PART);
         if (!place_all(&search, most, &cost))
                 return search.failed && !memo->failed ? no_memory(err) : 0;
         if (search.scratch->victims_count == 0 || !stop_rate_allows(&search) ||

@@ -15,8 +15,11 @@
 /* Gathering room may lose at most this part of the device-time that its beneficiary has waited.
  * Chosen on the Philly history: with 1/32, wide work and all work together wait less than under
  * first-come with skipping, whether 0, 25 or 100 % of the jobs save checkpoints; with 1/4, jobs that
- * do not save make the whole pool wait longer (docs/policy.md). */
+ * do not save make the whole pool wait longer (docs/deciding.md). */
 #define GATHER_PART   32
+/* The same for classes with time slices, where wide work gets most of its room by them, and only
+ * work that ran longer by a level gives way. */
+#define GATHER_PART_SLICED 512
 
 struct preempt_scratch;
 void preempt_scratch_free(struct preempt_scratch *scratch);     /* NULL is fine */
@@ -36,7 +39,7 @@ uint64_t stop_loss(const struct state *state, uint32_t slot, int64_t now_ms);
 int64_t lost_run_ms(const struct state *state, uint32_t slot, int64_t now_ms);
 
 /* Whether the plan's places are free now, and its nodes still take its work. */
-bool plan_fits(const struct state *state, uint32_t plan);
+bool plan_fits(const struct state *state, uint32_t plan, int64_t now_ms);
 /* Whether one of its nodes is frozen: it waits. */
 bool plan_is_frozen(const struct state *state, uint32_t plan);
 

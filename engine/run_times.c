@@ -144,6 +144,11 @@ static const struct runs *runs_that_know(const struct run_times *times, uint32_t
         return times->all.sorted_count >= RUN_TIMES_LEAST ? &times->all : NULL;
 }
 
+bool run_times_known(const struct run_times *times, uint32_t tenant, unsigned width)
+{
+        return runs_that_know(times, tenant, width) != NULL;
+}
+
 int64_t run_times_expect(const struct run_times *times, uint32_t tenant, unsigned width,
                          unsigned percent, int64_t attained_ms)
 {

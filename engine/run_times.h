@@ -5,7 +5,7 @@
  * only (run_times_freeze), so that between them the queue's order stands still.
  *
  * 100 runs, quantiles conditional on the run time attained, width classes and the order of the
- * fall-backs are those of the prototype's figures: facts in docs/policy.md, "Expected durations".
+ * fall-backs are in docs/deciding.md.
  */
 #pragma once
 
@@ -37,5 +37,8 @@ void run_times_copy_all(struct run_times *to, const struct run_times *from);
  * above it. Longer than all known: twice as long. */
 int64_t run_times_expect(const struct run_times *times, uint32_t tenant, unsigned width,
                          unsigned percent, int64_t attained_ms);
+
+/* Whether enough is known for that; else it is RUN_TIME_UNKNOWN_MS. */
+bool run_times_known(const struct run_times *times, uint32_t tenant, unsigned width);
 
 uint64_t run_times_hash(const struct run_times *times, uint32_t tenants);

@@ -58,6 +58,7 @@ static bool state_tables(struct state *state)
                                  sizeof *state->devices);
         state->shapes = mem_new(bounds->shapes_max, sizeof *state->shapes);
         state->fits = mem_new((size_t)bounds->shapes_max * MODELS_MAX, sizeof *state->fits);
+        state->least = mem_new((size_t)bounds->shapes_max * MODELS_MAX, sizeof *state->least);
         state->units = mem_new((size_t)bounds->shapes_max * MODELS_MAX, sizeof *state->units);
         state->buckets = mem_new(bounds->buckets_max, sizeof *state->buckets);
         state->workloads = mem_new(bounds->workloads_max, sizeof *state->workloads);
@@ -73,11 +74,13 @@ static bool state_tables(struct state *state)
         state->bucket_by_hash = new_map(bounds->buckets_max);
         state->workload_by_id = new_map(bounds->workloads_max);
         state->array_running = new_map(bounds->workloads_max);
+        state->first_of_group = new_map(bounds->workloads_max);
         return state->vocab && state->nodes && state->devices && state->shapes && state->fits &&
                state->buckets && state->workloads && state->members && state->parts &&
                state->plan && state->changes && state->node_by_name && state->shape_by_hash &&
                state->bucket_by_hash && state->workload_by_id && state->array_running &&
-               state->units && state->plans && state->plan_places && state->afters;
+               state->first_of_group &&
+               state->least && state->units && state->plans && state->plan_places && state->afters;
 }
 
 static struct slots new_slots(uint32_t max)
@@ -105,6 +108,7 @@ struct state *state_new(const struct model_table *models, const struct state_bou
         state->plan_slots = new_slots(state->bounds.plans_max);
         state->plan_place_slots = new_slots(plan_places_max(&state->bounds));
         state->after_slots = new_slots(state->bounds.workloads_max);
+        state->maintenance_due_ms = INT64_MAX;
         return state;
 }
 
@@ -124,7 +128,9 @@ void state_free(struct state *state)
         free_map(state->bucket_by_hash);
         free_map(state->workload_by_id);
         free_map(state->array_running);
+        free_map(state->first_of_group);
         accounts_free(state->accounts);
+        mem_free(state->least);
         mem_free(state->units);
         mem_free(state->plans);
         mem_free(state->plan_places);
@@ -170,7 +176,8 @@ static bool bucket_takes(const struct bucket *bucket, uint32_t shape,
 {
         return bucket->shape == shape && bucket->priority == request->priority &&
                bucket->tenant == request->tenant && bucket->class == request->class &&
-               bucket->spare == request->spare && form_equal(&bucket->form, &request->form);
+               bucket->data == request->data && bucket->spare == request->spare &&
+               form_equal(&bucket->form, &request->form);
 }
 
 uint32_t state_bucket(const struct state *state, uint32_t shape, const struct request *request)
@@ -189,7 +196,8 @@ uint64_t bucket_hash(uint32_t shape, const struct request *request)
         const struct form *form = &request->form;
         uint64_t hash = map_mix(((uint64_t)shape << 32) | (uint32_t)request->priority);
 
-        hash = map_mix(hash ^ ((uint64_t)request->tenant << 32 | (uint64_t)request->class << 8 |
+        hash = map_mix(hash ^ ((uint64_t)request->data << 48 | (uint64_t)request->tenant << 32 |
+                               (uint64_t)request->class << 8 |
                                request->spare));
         return map_mix(hash ^ ((uint64_t)form->members << 32 | (uint64_t)form->near << 16 |
                                (uint64_t)form->near_required << 8 | form->spread));

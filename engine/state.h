@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 
-#include "engine/fact.h"
+#include "engine/maintenance.h"
 #include "engine/model.h"
 #include "engine/units.h"
 #include "engine/vocab.h"
@@ -28,7 +28,7 @@ struct state_bounds {
         uint32_t members_max;           /* placed members of all workloads */
         uint32_t parts_max;             /* their device parts */
         uint32_t shapes_max;
-        uint32_t buckets_max;           /* shape x form x priority x tenant x class x spare */
+        uint32_t buckets_max;           /* shape x form x priority x tenant x class x data x spare */
         uint32_t plans_max;             /* of preemption, under way */
 };
 
@@ -52,13 +52,22 @@ struct node {
         uint8_t status;                 /* enum node_status */
         uint32_t first_device;          /* its devices in state->devices */
         uint32_t cpu_used, ram_used, disk_used, network_used;   /* milli, MiB, MiB, Mbit/s */
+        uint32_t cpu_kept, ram_kept, disk_kept, network_kept;   /* by placement locks */
         uint32_t cpu_free, ram_free, disk_free,
-                network_free;           /* 0 where more is used than there is */
+                network_free;           /* 0 where more is used and kept than there is */
         uint32_t first_member;          /* list of placed members */
         uint16_t held[HELD_CLASSES];    /* placed members of each class */
         uint32_t held_for;              /* workload slot + 1 with a capacity hold on it; 0 = none */
         int64_t held_until_ms;          /* when room for it is expected */
         bool frozen;                    /* its plane, or the pool */
+        bool closed;                    /* a maintenance window was open at the newest tick */
+        int64_t closed_from_ms, closed_until_ms;        /* that one, or the next; 0, 0: none */
+};
+
+/* The smallest part that meets a need on an empty device. */
+struct least {
+        uint32_t memory_mib;            /* held by slices and shares */
+        uint8_t method, profile;
 };
 
 struct shape {
@@ -72,7 +81,7 @@ struct bucket {
         uint32_t shape;
         struct form form;
         int32_t priority;
-        uint16_t tenant, class;
+        uint16_t tenant, class, data;   /* data: label + 1 */
         bool spare;
         uint32_t head, tail, count;     /* workload slots */
 };
@@ -88,23 +97,31 @@ struct workload {
         int64_t start_ms, time_limit_ms;
         int64_t checkpoint_every_ms, checkpoint_within_ms;
         int64_t notice_until_ms;        /* 0: it has not been told to stop */
+        int64_t leave_by_ms;            /* told so: when its node is to be empty; 0: not for that */
         int64_t stops_from_ms;          /* the day that `stops` counts */
+        int64_t eta_at_ms;              /* when its start was foretold; 0: it has not been */
+        uint32_t eta_p50_s, eta_p90_s;  /* from then on; not part of the hashed state */
         uint32_t bucket;
         uint32_t next, prev;            /* in its bucket while waiting; else in its tree's list */
         uint32_t first_member;          /* list of placed members; NONE while waiting */
         uint32_t plan;                  /* plan + 1: that frees room for it, or takes its own */
         uint32_t first_after;           /* list of those that wait for its end; slot + 1 */
         uint32_t array, array_at_once;
+        uint32_t group;                 /* 0: none */
+        uint32_t group_next, group_prev;        /* in its group; NONE */
         uint16_t members_placed;
         uint16_t stops;                 /* that count, of the day */
         uint16_t retries;
         uint16_t nodes_held;            /* by its capacity hold */
         uint8_t after_count;            /* workloads that it waits for */
         uint8_t standing;               /* enum standing, while placed */
+        uint8_t notice_cause;           /* enum notice_cause; with notice_until_ms */
+        uint8_t eta_coverage_pct;       /* of the p90 */
         struct promise promise;         /* PROTECTED */
         uint8_t holds;                  /* HOLD_ set: not in the queue's order */
         bool rescued;                   /* goes first in its class; see order.h */
-        bool once, service, live;
+        bool displaced;                 /* a service that lost its place, or had to leave it */
+        bool once, service, serve, live;
 };
 
 /* A plan of preemption under way: room is being made for a waiting workload. */
@@ -165,6 +182,7 @@ struct state {
         struct shape *shapes;
         struct part_fit *fits;                  /* MODELS_MAX of each shape; see shape_fit() */
         uint32_t *units; /* MODELS_MAX of each shape: least units of one member on that model */
+        struct least *least;            /* the same: what else such a member holds */
         uint32_t shapes_count;
         struct bucket *buckets;
         uint32_t buckets_count;
@@ -182,7 +200,8 @@ struct state {
         struct slots after_slots;
 
         struct map *node_by_name, *shape_by_hash, *bucket_by_hash, *workload_by_id,
-                *array_running;                 /* running tasks, by array */
+                *array_running,                 /* running tasks, by array */
+                *first_of_group;                /* workload slot */
 
         struct price_plan *plan;                /* plan_set: whether it holds one */
         bool plan_set;
@@ -194,6 +213,9 @@ struct state {
         bool frozen;                            /* the whole pool */
         uint16_t frozen_planes[FROZEN_PLANES_MAX];
         uint32_t frozen_planes_count;
+        struct maintenance maintenance;
+        int64_t maintenance_due_ms;             /* a window begins or ends; INT64_MAX: never */
+        uint32_t nodes_closing;                 /* that are to be empty by some time */
         int64_t now_ms;                         /* of the newest tick */
         uint64_t arrivals;                      /* submissions ever queued */
         uint64_t waiting;                       /* workloads in buckets */
@@ -243,6 +265,20 @@ static inline const struct model *node_model(const struct state *state, uint32_t
         const struct node_desc *desc = &state->nodes[node].desc;
 
         return desc->devices ? model_get(state->models, desc->model) : NULL;
+}
+
+/* From when on nothing may lie there; INT64_MAX: no window comes. */
+static inline int64_t node_closes_ms(const struct node *node)
+{
+        return node->closed_until_ms ? node->closed_from_ms : INT64_MAX;
+}
+
+/* When it is to be empty, for a drain or a window, whichever is first; INT64_MAX: never. */
+static inline int64_t node_empty_by_ms(const struct node *node)
+{
+        int64_t closes = node_closes_ms(node), drain = node->desc.drain_by_ms;
+
+        return node->desc.drained && drain && drain < closes ? drain : closes;
 }
 
 uint64_t bucket_hash(uint32_t shape, const struct request *request);

@@ -58,13 +58,23 @@ void node_touch(struct state *state, uint32_t node)
 
 /* ---- queue ---- */
 
-/* The least that one part costs on an empty device. */
-static uint32_t fit_units(const struct model *model, const struct part_fit *fit)
+/* The least that a member costs on a model: by the smallest part of an empty device. */
+static void find_least(struct state *state, uint32_t shape, unsigned model_id)
 {
+        const struct model *model = model_get(state->models, model_id);
+        const struct need *need = &state->shapes[shape].need;
+        size_t at = (size_t)shape * MODELS_MAX + model_id;
+        struct part options[PART_OPTIONS_MAX], *part = &options[0];
         struct device_state empty = {0};
-        struct part options[PART_OPTIONS_MAX];
 
-        return part_options(model, &empty, fit, options) > 0 ? part_units(model, &options[0]) : 0;
+        if (part_options(model, &empty, &state->fits[at], options) == 0)
+                return;
+        state->units[at] = need->devices * part_units(model, part);
+        state->least[at] = (struct least){.method = part->method, .profile = part->profile};
+        if (part->method == METHOD_SHARE)
+                state->least[at].memory_mib = part->memory_mib;
+        if (part->method == METHOD_SLICE)
+                state->least[at].memory_mib = model->profiles[part->profile].memory_mib;
 }
 
 static uint32_t intern_shape(struct state *state, const struct need *need)
@@ -85,8 +95,7 @@ static uint32_t intern_shape(struct state *state, const struct need *need)
                 if (!(need->models >> m & 1) || !part_fit_make(model, need, profile, fit))
                         continue;
                 shape->models |= 1ull << m;
-                state->units[(size_t)number * MODELS_MAX + m] = need->devices *
-                                                                 fit_units(model, fit);
+                find_least(state, number, m);
         }
         state->shapes_count++;
         map_enter(state->shape_by_hash, free_key(state->shape_by_hash, need_hash(need)), number);
@@ -107,6 +116,7 @@ static uint32_t intern_bucket(struct state *state, const struct request *request
                                                  .priority = request->priority,
                                                  .tenant = request->tenant,
                                                  .class = request->class,
+                                                 .data = request->data,
                                                  .spare = request->spare,
                                                  .head = NONE,
                                                  .tail = NONE};
@@ -195,6 +205,34 @@ static void unlink_waiter(struct state *state, uint32_t slot)
         }
 }
 
+static void join_group(struct state *state, uint32_t slot)
+{
+        struct workload *workload = &state->workloads[slot];
+
+        if (workload->group == 0)
+                return;
+        workload->group_next = map_get(state->first_of_group, workload->group);
+        if (workload->group_next != NONE)
+                state->workloads[workload->group_next].group_prev = slot;
+        map_enter(state->first_of_group, workload->group, slot);
+}
+
+static void leave_group(struct state *state, uint32_t slot)
+{
+        const struct workload *workload = &state->workloads[slot];
+
+        if (workload->group == 0)
+                return;
+        if (workload->group_next != NONE)
+                state->workloads[workload->group_next].group_prev = workload->group_prev;
+        if (workload->group_prev != NONE)
+                state->workloads[workload->group_prev].group_next = workload->group_next;
+        else if (workload->group_next != NONE)
+                map_enter(state->first_of_group, workload->group, workload->group_next);
+        else
+                map_remove(state->first_of_group, workload->group);
+}
+
 static void apply_queued(struct state *state, const struct request *request, int64_t now_ms)
 {
         uint32_t slot = slot_take(&state->workload_slots, state->workloads,
@@ -217,13 +255,18 @@ static void apply_queued(struct state *state, const struct request *request, int
                                   .first_member = NONE,
                                   .array = request->array,
                                   .array_at_once = request->array_at_once,
+                                  .group = request->group,
+                                  .group_next = NONE,
+                                  .group_prev = NONE,
                                   .retries = request->retries,
                                   .holds = holds,
                                   .once = request->once,
                                   .service = request->service,
+                                  .serve = request->serve,
                                   .live = true};
         map_enter(state->workload_by_id, request->workload, slot);
         link_after(state, slot, request);
+        join_group(state, slot);
         enqueue(state, slot);
         if (state->accounts)
                 accounts_queued(state, slot, 1);
@@ -287,6 +330,8 @@ static void start(struct state *state, uint32_t slot, enum standing standing,
         workload->waited_ms += now_ms - workload->since_ms;
         workload->since_ms = now_ms;
         workload->saved_ms = 0;
+        workload->displaced = false;
+        workload->eta_at_ms = 0;
         count_array(state, workload->array, 1);
         if (state->accounts)
                 accounts_start(state, slot, standing, promise);
@@ -369,7 +414,8 @@ static void leave_places(struct state *state, uint32_t slot)
         workload->members_placed = 0;
         count_array(state, workload->array, -1);
         if (workload->notice_until_ms) {
-                workload->notice_until_ms = 0;
+                workload->notice_until_ms = workload->leave_by_ms = 0;
+                workload->notice_cause = 0;
                 state->noticed--;
         }
         if (workload->plan)
@@ -413,6 +459,7 @@ static void apply_gone(struct state *state, uint64_t id, enum release_cause caus
                 state->rescued_units -= workload_units(state, slot);
         unlink_after(state, slot);
         unlink_waiter(state, slot);
+        leave_group(state, slot);
         map_remove(state->workload_by_id, id);
         slot_give(&state->workload_slots, state->workloads, sizeof *state->workloads, slot);
 }
@@ -429,6 +476,8 @@ static void apply_requeued(struct state *state, const struct fact_requeued *fact
         workload->since_ms = now_ms;
         if (fact->cause == RELEASE_FAILED)
                 workload->retries--;
+        workload->displaced = workload->service && (fact->cause == RELEASE_LOST ||
+                                                    fact->cause == RELEASE_DRAINED);
         if (workload->stops_from_ms != today) {
                 workload->stops_from_ms = today;
                 workload->stops = 0;
@@ -437,6 +486,16 @@ static void apply_requeued(struct state *state, const struct fact_requeued *fact
                 workload->stops++;
         enqueue(state, slot);
         state->order_version++;
+}
+
+static void apply_eta(struct state *state, const struct eta_set *eta, int64_t now_ms)
+{
+        struct workload *workload = &state->workloads[slot_of(state, eta->workload)];
+
+        workload->eta_at_ms = eta->coverage_pct > 0 ? now_ms : 0;
+        workload->eta_p50_s = (uint32_t)(eta->p50_ms / 1000);
+        workload->eta_p90_s = (uint32_t)(eta->p90_ms / 1000);
+        workload->eta_coverage_pct = eta->coverage_pct;
 }
 
 static void apply_of_queue(struct state *state, const struct fact *fact, int64_t now_ms)
@@ -470,6 +529,9 @@ static void apply_of_queue(struct state *state, const struct fact *fact, int64_t
                 state->order_version++;
                 state->freed++;
                 break;
+        case FACT_ETA_SET:
+                apply_eta(state, &fact->eta, now_ms);
+                break;
         default:
                 assert(false);
         }
@@ -487,6 +549,7 @@ void state_apply(struct state *state, const struct fact *fact, int64_t now_ms)
         case FACT_REQUEUED:
         case FACT_CHECKPOINT_SET:
         case FACT_HOLDS_SET:
+        case FACT_ETA_SET:
                 apply_of_queue(state, fact, now_ms);
                 break;
         case FACT_RESCUED:
@@ -495,6 +558,7 @@ void state_apply(struct state *state, const struct fact *fact, int64_t now_ms)
         case FACT_PLANNED:
         case FACT_PLACE_KEPT:
         case FACT_NOTICED:
+        case FACT_NOTICE_WITHDRAWN:
         case FACT_PLAN_ENDED:
         case FACT_NODE_HELD:
         case FACT_NODE_LET_GO:
@@ -502,6 +566,7 @@ void state_apply(struct state *state, const struct fact *fact, int64_t now_ms)
                 apply_of_policy(state, fact);
                 break;
         case FACT_FREEZE_IN:
+        case FACT_MAINTENANCE_IN:
         case FACT_LAYOUT_STEP:
         case FACT_LAYOUT_SEEN:
         case FACT_NODE_SET:
@@ -515,5 +580,9 @@ void state_apply(struct state *state, const struct fact *fact, int64_t now_ms)
                 break;
         case FACTS_END:
                 assert(false);
+        }
+        if (state->accounts && state->accounts->opened) {
+                state->accounts->opened = false;
+                state->freed++;
         }
 }

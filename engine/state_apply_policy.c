@@ -20,6 +20,21 @@ static void apply_planned(struct state *state, const struct fact_planned *fact)
         state->workloads[slot].plan = number + 1;
 }
 
+/* What the place needs of the node itself; `sign` 1 keeps it, -1 lets it go. */
+static void keep_room(struct state *state, const struct plan *plan, uint32_t number, int sign)
+{
+        const struct workload *workload = &state->workloads[plan->beneficiary];
+        const struct need *need = &state->shapes[state->buckets[workload->bucket].shape].need;
+        struct node *node = &state->nodes[number];
+        uint32_t by = (uint32_t)sign;   /* wraps for -1, as meant */
+
+        node->cpu_kept += need->cpu_milli * by;
+        node->ram_kept += need->ram_mib * by;
+        node->disk_kept += need->disk_mib * by;
+        node->network_kept += need->network_mbit * by;
+        node_refresh(state, number);
+}
+
 static void apply_kept(struct state *state, const struct fact_kept *fact)
 {
         struct plan *plan = &state->plans[fact->plan];
@@ -37,7 +52,7 @@ static void apply_kept(struct state *state, const struct fact_kept *fact)
         for (unsigned i = 0; i < place->parts_count; i++)
                 node_devices(state, place->node)[place->parts[i].device].kept_for =
                         fact->plan + 1;
-        node_touch(state, place->node);
+        keep_room(state, plan, place->node, 1);
 }
 
 /* Counted in windows of rules.stop_rate. */
@@ -53,19 +68,30 @@ static void count_stopped(struct accounts *accounts, uint64_t units)
         accounts->stopped_units += units;
 }
 
-static void apply_noticed(struct state *state, uint64_t id, uint32_t plan, int64_t until_ms,
-                          uint64_t units)
+static void apply_noticed(struct state *state, const struct fact *fact)
 {
-        struct workload *workload = &state->workloads[slot_of(state, id)];
+        struct workload *workload = &state->workloads[slot_of(state, fact->noticed.workload)];
 
         if (!workload->notice_until_ms)
                 state->noticed++;
-        workload->notice_until_ms = until_ms ? until_ms : 1;
-        if (plan == NONE)
+        workload->notice_until_ms = fact->noticed.until_ms ? fact->noticed.until_ms : 1;
+        workload->notice_cause = (uint8_t)fact->noticed.cause;
+        workload->leave_by_ms = fact->noticed.leave_by_ms;
+        if (fact->noticed.plan == NONE)
                 return;
-        count_stopped(state->accounts, units);
-        workload->plan = plan + 1;
-        state->plans[plan].victims++;
+        count_stopped(state->accounts, fact->noticed.units);
+        workload->plan = fact->noticed.plan + 1;
+        state->plans[fact->noticed.plan].victims++;
+}
+
+static void stays(struct state *state, uint32_t slot)
+{
+        struct workload *workload = &state->workloads[slot];
+
+        workload->notice_until_ms = workload->leave_by_ms = 0;
+        workload->notice_cause = 0;
+        state->noticed--;
+        accounts_stays(state, slot);
 }
 
 /* The locks go; victims that still run are told that they may stay. */
@@ -77,7 +103,7 @@ static void apply_plan_ended(struct state *state, uint32_t number)
                 struct plan_place place = state->plan_places[at];
                 for (unsigned i = 0; i < place.parts_count; i++)
                         node_devices(state, place.node)[place.parts[i].device].kept_for = 0;
-                node_touch(state, place.node);
+                keep_room(state, plan, place.node, -1);
                 slot_give(&state->plan_place_slots, state->plan_places,
                           sizeof *state->plan_places, at);
                 at = place.next;
@@ -87,10 +113,8 @@ static void apply_plan_ended(struct state *state, uint32_t number)
                 if (!victim->live || victim->members_placed == 0 || victim->plan != number + 1)
                         continue;
                 victim->plan = 0;
-                victim->notice_until_ms = 0;
-                state->noticed--;
                 plan->victims--;
-                accounts_stays(state, w);
+                stays(state, w);
         }
         state->workloads[plan->beneficiary].plan = 0;
         slot_give(&state->plan_slots, state->plans, sizeof *state->plans, number);
@@ -136,11 +160,13 @@ static void apply_policy(struct state *state, struct accounts *accounts)
                                           .priority = bucket->priority,
                                           .tenant = bucket->tenant,
                                           .class = bucket->class,
+                                          .data = bucket->data,
                                           .spare = bucket->spare};
                 uint64_t key = bucket_hash(bucket->shape, &request);
                 map_enter(state->bucket_by_hash, free_key(state->bucket_by_hash, key), b);
         }
         state->order_version++;
+        state->nodes_version++;         /* other planes and labels may be feasible */
         state->freed++;
 }
 
@@ -155,6 +181,8 @@ void apply_time(struct state *state, int64_t now_ms)
                         workload->holds &= (uint8_t)~HOLD_START;
         }
         state->order_version++;
+        if (now_ms >= state->maintenance_due_ms)
+                maintenance_follow(state);
         if (!state->accounts)
                 return;
         accounts_time(state, now_ms);
@@ -192,8 +220,10 @@ void apply_of_policy(struct state *state, const struct fact *fact)
                 apply_kept(state, &fact->kept);
                 break;
         case FACT_NOTICED:
-                apply_noticed(state, fact->noticed.workload, fact->noticed.plan,
-                              fact->noticed.until_ms, fact->noticed.units);
+                apply_noticed(state, fact);
+                break;
+        case FACT_NOTICE_WITHDRAWN:
+                stays(state, slot_of(state, fact->stays));
                 break;
         case FACT_PLAN_ENDED:
                 apply_plan_ended(state, fact->plan_ended.plan);

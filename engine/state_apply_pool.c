@@ -6,28 +6,31 @@
 #include "engine/state_impl.h"
 #include "engine/units.h"
 
-static uint32_t left_of(uint32_t total, uint32_t used)
+static uint32_t left_of(uint32_t total, uint32_t used, uint32_t kept)
 {
-        return total > used ? total - used : 0;
+        uint64_t gone = (uint64_t)used + kept;
+
+        return total > gone ? total - (uint32_t)gone : 0;
 }
 
 void node_refresh(struct state *state, uint32_t number)
 {
         struct node *node = &state->nodes[number];
 
-        node->cpu_free = left_of(node->desc.cpu_milli, node->cpu_used);
-        node->ram_free = left_of(node->desc.ram_mib, node->ram_used);
-        node->disk_free = left_of(node->desc.disk_mib, node->disk_used);
-        node->network_free = left_of(node->desc.network_mbit, node->network_used);
+        node->cpu_free = left_of(node->desc.cpu_milli, node->cpu_used, node->cpu_kept);
+        node->ram_free = left_of(node->desc.ram_mib, node->ram_used, node->ram_kept);
+        node->disk_free = left_of(node->desc.disk_mib, node->disk_used, node->disk_kept);
+        node->network_free = left_of(node->desc.network_mbit, node->network_used,
+                                     node->network_kept);
         node_touch(state, number);
 }
 
 /* What the node adds to the pool; `sign` 1 or -1. */
-static void count_capacity(struct state *state, uint32_t number, int sign)
+void node_count(struct state *state, uint32_t number, int sign)
 {
         const struct node *node = &state->nodes[number];
 
-        if (node->status != NODE_UP || node->desc.drained)
+        if (node->status != NODE_UP || node->desc.drained || node->closed)
                 return;
         for (unsigned d = 0; d < node->desc.devices; d++)
                 if (!node_devices(state, number)[d].state.broken)
@@ -58,7 +61,8 @@ static void apply_node_set(struct state *state, uint32_t number, const struct no
         }
         struct node *node = &state->nodes[number];
         bool other_model = node->desc.model != desc->model;
-        count_capacity(state, number, -1);
+        node_count(state, number, -1);
+        closing_drop(state, number);
         node->desc = *desc;
         node->status = NODE_UP;
         for (unsigned d = 0; d < NODE_DEVICES_MAX; d++) {
@@ -70,7 +74,10 @@ static void apply_node_set(struct state *state, uint32_t number, const struct no
                         device->cut = false;
                 }
         }
-        count_capacity(state, number, 1);
+        if (state->accounts && desc->plane)
+                isolation_follow(state);
+        closing_add(state, number);
+        node_count(state, number, 1);
         if (desc->devices > state->devices_max)
                 state->devices_max = desc->devices;
         node->frozen = is_frozen(state, desc->plane);
@@ -104,7 +111,7 @@ static void apply_freeze(struct state *state, const struct freeze *freeze)
 static void apply_node_down(struct state *state, uint32_t number)
 {
         assert(state->nodes[number].first_member == NONE);
-        count_capacity(state, number, -1);
+        node_count(state, number, -1);
         state->nodes[number].status = NODE_DOWN;
         node_touch(state, number);
         state->nodes_version++;
@@ -113,7 +120,8 @@ static void apply_node_down(struct state *state, uint32_t number)
 static void apply_node_gone(struct state *state, uint32_t number)
 {
         assert(state->nodes[number].first_member == NONE);
-        count_capacity(state, number, -1);
+        node_count(state, number, -1);
+        closing_drop(state, number);
         map_remove(state->node_by_name, state->nodes[number].desc.name);
         memset(node_devices(state, number), 0, NODE_DEVICES_MAX * sizeof *state->devices);
         slot_give(&state->node_slots, state->nodes, sizeof *state->nodes, number);
@@ -140,10 +148,10 @@ static void apply_layout_seen(struct state *state, uint32_t number,
                 state->freed++;
         device->seen_epoch = report->epoch;
         device->state.foreign_slots = report->foreign_slots;
-        count_capacity(state, number, -1);
+        node_count(state, number, -1);
         if (report->failed)
                 device->state.broken = 1;
-        count_capacity(state, number, 1);
+        node_count(state, number, 1);
         node_touch(state, number);
 }
 
@@ -160,6 +168,9 @@ void apply_of_pool(struct state *state, const struct fact *fact)
         switch (fact->kind) {
         case FACT_FREEZE_IN:
                 apply_freeze(state, &fact->freeze);
+                break;
+        case FACT_MAINTENANCE_IN:
+                apply_maintenance(state, fact->maintenance);
                 break;
         case FACT_LAYOUT_STEP:
                 apply_layout_step(state, &fact->layout_step);

@@ -33,6 +33,7 @@ static void hash_node(const struct state *state, uint32_t number, uint64_t *hash
                           (uint64_t)desc->rack << 16 | desc->block);
         map_chain(hash, (uint64_t)desc->model << 24 | (uint64_t)desc->devices << 16 |
                           (uint64_t)desc->link_group << 8 | desc->drained);
+        map_chain(hash, (uint64_t)desc->drain_by_ms);
         map_chain(hash, (uint64_t)desc->cpu_milli << 32 | node->cpu_used);
         map_chain(hash, (uint64_t)desc->ram_mib << 32 | node->ram_used);
         map_chain(hash, (uint64_t)desc->disk_mib << 32 | node->disk_used);
@@ -40,6 +41,8 @@ static void hash_node(const struct state *state, uint32_t number, uint64_t *hash
         map_chain(hash, desc->artifacts);
         map_chain(hash, (uint64_t)node->held_for << 8 | node->frozen);
         map_chain(hash, (uint64_t)node->held_until_ms);
+        map_chain(hash, (uint64_t)node->closed_from_ms << 1 | node->closed);
+        map_chain(hash, (uint64_t)node->closed_until_ms);
         for (unsigned d = 0; d < desc->devices; d++) {
                 const struct device *device = &node_devices(state, number)[d];
                 mix_bytes(hash, &device->state, sizeof device->state);
@@ -65,6 +68,7 @@ static void hash_workload(const struct state *state, uint32_t slot, uint64_t *ha
         map_chain(hash, (uint64_t)workload->checkpoint_every_ms);
         map_chain(hash, (uint64_t)workload->checkpoint_within_ms);
         map_chain(hash, (uint64_t)workload->notice_until_ms);
+        map_chain(hash, (uint64_t)workload->leave_by_ms << 8 | workload->notice_cause);
         map_chain(hash, (uint64_t)workload->stops_from_ms);
         map_chain(hash, (uint64_t)workload->plan << 32 | workload->nodes_held);
         map_chain(hash, (uint64_t)workload->array << 32 | workload->array_at_once);
@@ -72,8 +76,10 @@ static void hash_workload(const struct state *state, uint32_t slot, uint64_t *ha
                                 (uint64_t)workload->after_count << 24 |
                                 (uint64_t)workload->standing << 16 |
                                 (uint64_t)workload->holds << 8 |
+                                (uint64_t)workload->displaced << 2 |
                                 (uint64_t)workload->rescued << 1 | workload->service);
         map_chain(hash, (uint64_t)workload->promise.tenant << 8 | workload->promise.any);
+        map_chain(hash, (uint64_t)workload->group << 8 | workload->serve);
         for (uint32_t place = workload->first_member; place != NONE;
              place = state->members[place].next) {
                 const struct member *member = &state->members[place];
@@ -140,6 +146,20 @@ static void hash_plans(const struct state *state, uint64_t *hash)
         }
 }
 
+static void hash_maintenance(const struct state *state, uint64_t *hash)
+{
+        map_chain(hash, state->maintenance.count);
+        for (uint32_t w = 0; w < state->maintenance.count; w++) {
+                const struct maintenance_window *window = &state->maintenance.windows[w];
+                mix_bytes(hash, window->name, sizeof window->name);
+                map_chain(hash, (uint64_t)window->node << 16 | window->plane);
+                map_chain(hash, (uint64_t)window->when.from_ms);
+                map_chain(hash, (uint64_t)window->when.until_ms);
+                map_chain(hash, (uint64_t)window->when.every_ms);
+                map_chain(hash, (uint64_t)window->when.last_ms);
+        }
+}
+
 uint64_t state_hash(const struct state *state)
 {
         uint64_t hash = 1;
@@ -168,6 +188,7 @@ uint64_t state_hash(const struct state *state)
                 hash_accounts(state->accounts, &hash);
         hash_plans(state, &hash);
         map_chain(&hash, (uint64_t)state->frozen << 32 | state->frozen_planes_count);
+        hash_maintenance(state, &hash);
         map_chain(&hash, state->plan_set);
         if (state->plan_set)
                 hash_plan(state, &hash);
@@ -402,10 +423,36 @@ static bool plane_is_frozen(const struct state *state, unsigned plane)
         return frozen;
 }
 
+static void check_window(const struct state *state, const struct node *node)
+{
+        int64_t from = 0, until = 0;
+
+        maintenance_next(&state->maintenance, &node->desc, state->now_ms, &from, &until);
+        assert(node->closed_from_ms == from);
+        assert(node->closed_until_ms == until);
+        assert(node->closed == (until > 0 && from <= state->now_ms));
+}
+
+static void check_groups(const struct state *state)
+{
+        for (uint32_t w = 0; w < state->workload_slots.high; w++) {
+                const struct workload *workload = &state->workloads[w];
+                if (!workload->live || workload->group == 0)
+                        continue;
+                if (workload->group_prev == NONE) {
+                        assert(map_get(state->first_of_group, workload->group) == w);
+                } else {
+                        assert(state->workloads[workload->group_prev].live);
+                        assert(state->workloads[workload->group_prev].group_next == w);
+                        assert(state->workloads[workload->group_prev].group == workload->group);
+                }
+        }
+}
+
 static void check_pool(const struct state *state)
 {
         uint64_t capacity[MODELS_MAX] = {0};
-        uint32_t held = 0, by_workloads = 0;
+        uint32_t held = 0, by_workloads = 0, closing = 0;
 
         for (uint32_t n = 0; n < state->node_slots.high; n++) {
                 const struct node *node = &state->nodes[n];
@@ -414,12 +461,13 @@ static void check_pool(const struct state *state)
                 assert(node->desc.devices <= state->devices_max);
                 assert(node->frozen == plane_is_frozen(state, node->desc.plane));
                 held += node->held_for != 0;
+                closing += node_empty_by_ms(node) != INT64_MAX;
+                check_window(state, node);
                 assert(node->held_for == 0 ||
                        (state->workloads[node->held_for - 1].live &&
                         state->workloads[node->held_for - 1].members_placed == 0));
-                for (unsigned d = 0; node->status == NODE_UP && !node->desc.drained &&
-                                     d < node->desc.devices;
-                     d++)
+                bool takes = node->status == NODE_UP && !node->desc.drained && !node->closed;
+                for (unsigned d = 0; takes && d < node->desc.devices; d++)
                         if (!node_devices(state, n)[d].state.broken)
                                 capacity[node->desc.model] += UNITS_DEVICE;
         }
@@ -427,6 +475,7 @@ static void check_pool(const struct state *state)
                 if (state->workloads[w].live)
                         by_workloads += state->workloads[w].nodes_held;
         assert(held == state->nodes_held);
+        assert(closing == state->nodes_closing);
         assert(by_workloads == held);
         assert(memcmp(capacity, state->capacity, sizeof capacity) == 0);
 }
@@ -456,6 +505,7 @@ void state_check(const struct state *state)
         assert(live == state->workload_slots.used);
         assert(rescued == state->rescued_units);
         check_pool(state);
+        check_groups(state);
         check_afters(state);
         check_arrays(state);
         check_plans(state);

@@ -14,8 +14,14 @@ uint64_t free_key(const struct map *map, uint64_t key);
 uint32_t slot_of(const struct state *state, uint64_t id);       /* of a workload that is there */
 void node_touch(struct state *state, uint32_t node);            /* it changed: for memos */
 void node_refresh(struct state *state, uint32_t number);        /* what is free of it, anew */
+void node_count(struct state *state, uint32_t number, int sign);        /* its capacity */
 
 /* state_apply_pool.c, state_apply_policy.c: facts of one kind each. */
 void apply_of_pool(struct state *state, const struct fact *fact);
 void apply_of_policy(struct state *state, const struct fact *fact);
 void apply_time(struct state *state, int64_t now_ms);
+/* state_apply_close.c: when nodes are to be empty. */
+void apply_maintenance(struct state *state, const struct maintenance *maintenance);
+void maintenance_follow(struct state *state);   /* at a tick: windows begin and end */
+void closing_add(struct state *state, uint32_t node);   /* the node's own window, anew */
+void closing_drop(struct state *state, uint32_t node);  /* before that, or before it goes */

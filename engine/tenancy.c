@@ -214,6 +214,14 @@ int tenancy_class_find(const struct tenancy *tenancy, const char *name)
         return -1;
 }
 
+int tenancy_label_find(const struct tenancy *tenancy, const char *name)
+{
+        for (uint32_t i = 0; i < tenancy->labels_count; i++)
+                if (str_equal(tenancy->labels[i].name, name))
+                        return (int)i;
+        return -1;
+}
+
 bool tenancy_is_below(const struct tenancy *tenancy, uint16_t tenant, uint16_t above)
 {
         while (tenant != TENANT_NONE && tenant != above)
@@ -248,21 +256,8 @@ uint64_t tenancy_protect_all(const struct tenant *tenant)
 bool reservation_window(const struct reservation *reservation, int64_t now_ms, int64_t *ret_from_ms,
                         int64_t *ret_until_ms)
 {
-        int64_t length = reservation->until_ms - reservation->from_ms;
-        int64_t from = reservation->from_ms;
+        struct calendar_window window = {reservation->from_ms, reservation->until_ms,
+                                         reservation->every_ms, reservation->last_ms};
 
-        assert(length > 0);
-        if (now_ms >= reservation->until_ms) {
-                if (reservation->every_ms == 0)
-                        return false;
-                assert(reservation->every_ms >= length);
-                from += (now_ms - from) / reservation->every_ms * reservation->every_ms;
-                if (now_ms >= from + length)
-                        from += reservation->every_ms;
-        }
-        if (reservation->last_ms > 0 && from >= reservation->last_ms)
-                return false;
-        *ret_from_ms = from;
-        *ret_until_ms = from + length;
-        return true;
+        return calendar_window_next(&window, now_ms, ret_from_ms, ret_until_ms);
 }

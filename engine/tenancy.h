@@ -136,7 +136,7 @@ struct tenant {
 #define STOPS(X)                                                                        \
         X(NEVER,       "never")       /* in no standing; it is never spare either */    \
         X(FOR_PROTECT, "for_protect") /* standard: for somebody's protect, and to gather room for \
-                                       * wide work that is under its protect; spare: by all */  \
+                                       * wide work; spare: by all */                          \
         X(ALWAYS,      "always")      /* also for standard work that goes before it */
 
 #define CLASS_ORDERS(X)                                                                 \
@@ -308,6 +308,7 @@ int tenancy_add(struct tenancy *tenancy, uint16_t parent, const char *name, stru
 /* Indexes; -1: none. */
 int tenancy_find(const struct tenancy *tenancy, const char *path);
 int tenancy_class_find(const struct tenancy *tenancy, const char *name);
+int tenancy_label_find(const struct tenancy *tenancy, const char *name);
 
 /* Whether `tenant` is `above` or stands below it. */
 bool tenancy_is_below(const struct tenancy *tenancy, uint16_t tenant, uint16_t above);

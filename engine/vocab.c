@@ -239,8 +239,8 @@ int vocab_wheres(struct vocab *vocab, const struct where *wheres, size_t count, 
         return pot_enter(vocab, &vocab->wheres, numbers, count * 3 * sizeof *numbers, err);
 }
 
-int vocab_where_parse(struct vocab *vocab, const char *key, const char *condition,
-                      struct where *ret_where, struct err *err)
+/* The value behind the sign. */
+static const char *read_op(const char *condition, enum where_op *ret_op)
 {
         static const struct {
                 const char *sign;
@@ -249,27 +249,33 @@ int vocab_where_parse(struct vocab *vocab, const char *key, const char *conditio
                 {">=", WHERE_AT_LEAST}, {"<=", WHERE_AT_MOST}, {"!=", WHERE_IS_NOT},
                 {">", WHERE_ABOVE},     {"<", WHERE_BELOW},    {"=", WHERE_IS},
         };
-        struct where where = {.op = WHERE_IS};
 
+        *ret_op = WHERE_IS;
         for (unsigned i = 0; i < ARRAY_LEN(signs); i++) {
                 size_t length = strlen(signs[i].sign);
                 if (strncmp(condition, signs[i].sign, length) == 0) {
-                        where.op = (uint16_t)signs[i].op;
+                        *ret_op = signs[i].op;
                         condition += length;
                         break;
                 }
         }
         while (*condition == ' ')
                 condition++;
+        return condition;
+}
+
+int vocab_where_parse(struct vocab *vocab, const char *key, const char *condition,
+                      struct where *ret_where, struct err *err)
+{
+        enum where_op op;
+        const char *value = read_op(condition, &op);
         int key_id = vocab_word(vocab, key, err);
         if (key_id < 0)
                 return key_id;
-        int value_id = vocab_word(vocab, condition, err);
+        int value_id = vocab_word(vocab, value, err);
         if (value_id < 0)
                 return value_id;
-        where.key = (uint16_t)key_id;
-        where.value = (uint16_t)value_id;
-        *ret_where = where;
+        *ret_where = (struct where){(uint16_t)key_id, (uint16_t)value_id, (uint16_t)op};
         return 0;
 }
 
@@ -342,10 +348,9 @@ static bool order_holds(enum where_op op, int order)
         return false;
 }
 
-static bool label_meets(const struct vocab *vocab, uint16_t value, const uint16_t *where)
+static bool label_meets(const struct vocab *vocab, uint16_t value, enum where_op op,
+                        const char *wanted)
 {
-        enum where_op op = (enum where_op)where[2];
-        const char *wanted = vocab_text(vocab, where[1]);
         int order;
 
         if (op == WHERE_IS || op == WHERE_IS_NOT)
@@ -375,8 +380,29 @@ bool vocab_meets(const struct vocab *vocab, unsigned labels, unsigned wheres)
                 for (size_t k = 0; k < pair_count; k++)
                         if (pairs[2 * k] == numbers[3 * i])
                                 value = pairs[2 * k + 1];
-                if (!label_meets(vocab, value, &numbers[3 * i]))
+                if (!label_meets(vocab, value, (enum where_op)numbers[3 * i + 2],
+                                 vocab_text(vocab, numbers[3 * i + 1])))
                         return false;
         }
         return true;
+}
+
+bool vocab_meets_condition(const struct vocab *vocab, unsigned labels, const char *key,
+                           const char *condition)
+{
+        uint16_t pairs[SET_NUMBERS_MAX], value = 0;
+        int key_id = vocab_find(vocab, key);
+        enum where_op op;
+        const char *wanted = read_op(condition, &op);
+
+        if (labels > vocab->labels.count)
+                return false;
+        if (labels && key_id) {
+                const struct entry *have = &vocab->labels.entries[labels - 1];
+                memcpy(pairs, have->bytes, have->size);
+                for (size_t k = 0; k < have->size / (2 * sizeof *pairs); k++)
+                        if (pairs[2 * k] == key_id)
+                                value = pairs[2 * k + 1];
+        }
+        return label_meets(vocab, value, op, wanted);
 }

@@ -55,6 +55,10 @@ int vocab_wheres(struct vocab *vocab, const struct where *wheres, size_t count, 
 int vocab_where_parse(struct vocab *vocab, const char *key, const char *condition,
                       struct where *ret_where, struct err *err);
 
+/* Whether a node with that set of labels meets one condition in words, which need not be known. */
+bool vocab_meets_condition(const struct vocab *vocab, unsigned labels, const char *key,
+                           const char *condition);
+
 /* Whether a node with that set of labels meets that set of conditions. A missing label meets only
  * WHERE_IS_NOT. */
 bool vocab_meets(const struct vocab *vocab, unsigned labels, unsigned wheres);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "engine/rights.h"
 #include "engine/units.h"
 #include "proto/policy_doc.h"
 #include "proto/when.h"
@@ -83,7 +84,10 @@ static json_t *gates(const struct explanation *it, const struct explain_names *n
                 json_t *entry = json_pack("{s:s, s:b}", "gate", gate_name((enum gate)g), "passed",
                                           gate->passed);
                 int rc = 0;
-                if (entry && gate->hidden)
+                if (entry && gate->right != RIGHT_ALL)
+                        rc = json_object_set_new(entry, "because",
+                                                 json_string(right_text((enum right)gate->right)));
+                else if (entry && gate->hidden)
                         rc = json_object_set_new(entry, "shared_limit_of",
                                                  tenant_name(gate->tenant, names));
                 else if (entry && gate->dimension != DIMENSIONS_END)
@@ -219,9 +223,9 @@ static json_t *eta(const struct explanation *it, const struct explain_names *nam
 {
         if (!it->eta_known)
                 return json_null();
-        return json_pack("{s:o, s:o, s:o}", "p50", time_of(it->eta_p50_ms, names), "p90",
+        return json_pack("{s:o, s:o, s:o, s:o}", "p50", time_of(it->eta_p50_ms, names), "p90",
                          time_of(it->eta_p90_ms, names), "covered_pct",
-                         number(it->eta_coverage_pct));
+                         number(it->eta_coverage_pct), "foretold", time_of(it->eta_at_ms, names));
 }
 
 /* ---- whole ---- */

@@ -283,6 +283,8 @@ static void print_nearest(FILE *file, const struct explanation *it,
 
 static void print_eta(FILE *file, const struct explanation *it, const struct explain_names *names)
 {
+        char span[32];
+
         if (it->verdict == VERDICT_RUNNING || it->verdict == VERDICT_STARTING)
                 return;
         fprintf(file, "\nexpected   ");
@@ -293,7 +295,10 @@ static void print_eta(FILE *file, const struct explanation *it, const struct exp
         print_time(file, it->eta_p50_ms, names);
         fprintf(file, ", nine times in ten before ");
         print_time(file, it->eta_p90_ms, names);
-        fprintf(file, " (held in %u %% of cases)\n", it->eta_coverage_pct);
+        /* What is explained is as of the newest tick; it may have been foretold after that. */
+        span_text(it->as_of_ms > it->eta_at_ms ? it->as_of_ms - it->eta_at_ms : 0, span,
+                  sizeof span);
+        fprintf(file, " (held in %u %% of cases; foretold %s ago)\n", it->eta_coverage_pct, span);
 }
 
 void explain_text(FILE *file, const struct explanation *it, const struct explain_names *names)

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "engine/rights.h"
 #include "engine/units.h"
 #include "proto/explain_text.h"
 #include "proto/policy_doc.h"
@@ -137,6 +138,8 @@ const char *explain_gate_text(const struct explained_gate *gate, enum gate numbe
         struct text text = open_text(buf);
         char of[POLICY_TEXT_MAX];
 
+        if (gate->right != RIGHT_ALL)
+                put(&text, "%s", right_text((enum right)gate->right));
         if (gate->dimension == DIMENSIONS_END)
                 return buf;
         if (gate->hidden) {

@@ -7,11 +7,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "proto/policy_impl.h"
-#include "proto/when.h"
+#include "proto/window.h"
 
-#define DAY_MS        INT64_C(86400000)
-#define WINDOW_MS_MAX (366 * DAY_MS)
-#define UID_MAX       4294967294u /* the last one means "none" to the kernel */
+#define UID_MAX 4294967294u /* the last one means "none" to the kernel */
 
 /* ---- reservations ---- */
 
@@ -42,43 +40,6 @@ static int read_reserved(struct policy_reader *reader, const struct doc_node *ma
         return 0;
 }
 
-static int read_window(const struct doc_node *map, struct reservation *reservation, struct err *err)
-{
-        const struct doc_node *from, *until, *every = doc_get(map, "every");
-        const struct doc_node *last = doc_get(map, "last");
-        char text[POLICY_TEXT_MAX];
-        int rc;
-
-        if ((rc = doc_need(map, "from", &from, err)) < 0 ||
-            (rc = doc_need(map, "until", &until, err)) < 0 ||
-            (rc = when_read(from, &reservation->from_ms, err)) < 0 ||
-            (rc = when_read(until, &reservation->until_ms, err)) < 0 ||
-            (rc = doc_duration_ms(every, 3600000, WINDOW_MS_MAX, &reservation->every_ms, err)) <
-                    0 ||
-            (rc = when_read(last, &reservation->last_ms, err)) < 0)
-                return rc;
-        int64_t length = reservation->until_ms - reservation->from_ms;
-        if (length <= 0)
-                return doc_fail(until, err, "does not lie behind 'from'; write a later time");
-        if (length > WINDOW_MS_MAX)
-                return doc_fail(until, err,
-                                "is more than 366 days behind 'from'; for good, write "
-                                "a protect");
-        if (every && length > reservation->every_ms)
-                return doc_fail(
-                        every, err,
-                        "the window is %s long and would begin anew before it ends; write a "
-                        "longer time or a shorter window",
-                        policy_duration_text(length, text));
-        if (last && !every)
-                return doc_fail(last, err,
-                                "says when repeating ends; add every: 7d or leave it "
-                                "out");
-        if (last && reservation->last_ms <= reservation->from_ms)
-                return doc_fail(last, err, "lies before the first window; write a later time");
-        return 0;
-}
-
 static int read_reservation(struct policy_reader *reader, const struct doc_node *map,
                             struct reservation *reservation, struct err *err)
 {
@@ -87,6 +48,7 @@ static int read_reservation(struct policy_reader *reader, const struct doc_node 
         };
         const struct doc_node *name, *tenant, *devices;
         const char *text = NULL, *path = NULL;
+        struct calendar_window window = {0};
         unsigned unused = UNUSED_LEND;
         int rc;
 
@@ -99,9 +61,13 @@ static int read_reservation(struct policy_reader *reader, const struct doc_node 
             (rc = policy_need_tenant(reader, tenant, path, &reservation->tenant, err)) < 0 ||
             (rc = doc_need(map, "devices", &devices, err)) < 0 ||
             (rc = read_reserved(reader, devices, reservation, err)) < 0 ||
-            (rc = read_window(map, reservation, err)) < 0 ||
+            (rc = window_read(map, "a protect", &window, err)) < 0 ||
             (rc = doc_choice(doc_get(map, "unused"), unused_names, UNUSED_ENDS, &unused, err)) < 0)
                 return rc;
+        reservation->from_ms = window.from_ms;
+        reservation->until_ms = window.until_ms;
+        reservation->every_ms = window.every_ms;
+        reservation->last_ms = window.last_ms;
         reservation->unused = (uint8_t)unused;
         for (uint32_t i = 0; i < reader->tenancy->reservations_count; i++)
                 if (str_equal(reader->tenancy->reservations[i].name, reservation->name))

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "engine/vocab.h"
 #include "proto/hostlist.h"
+#include "proto/pool_impl.h"
 
 #define PRICE_MICRO_MAX (UINT64_C(1000000) * 1000000) /* a million an hour */
 
@@ -73,28 +74,6 @@ static int read_planes(const struct reader *reader, const struct doc_node *map, 
                         return rc;
                 pool->planes_count++;
         }
-        return 0;
-}
-
-static int find_plane(const struct reader *reader, const struct doc_node *node, uint16_t *ret_plane,
-                      struct err *err)
-{
-        const struct pool_doc *pool = reader->pool;
-        const char *names[PLANES_MAX];
-        unsigned index = 0;
-        int rc;
-
-        if (!node)
-                return 0;
-        for (uint32_t i = 0; i < pool->planes_count; i++)
-                names[i] = pool->planes[i].name;
-        if (pool->planes_count == 0)
-                return doc_fail(node, err,
-                                "the pool has no planes; add for example "
-                                "planes: {training: {}} or leave this out");
-        if ((rc = doc_choice(node, names, pool->planes_count, &index, err)) < 0)
-                return rc;
-        *ret_plane = pool->planes[index].word;
         return 0;
 }
 
@@ -268,6 +247,7 @@ static int read_node(struct reader *reader, const struct doc_node *map, struct e
         static const char *const keys[] = {
                 "name", "plane", "devices", "cpu",        "ram",    "disk",   "network",
                 "rack", "block", "fabric",  "link_group", "nvlink", "labels", "drained",
+                "drain_by",
         };
         struct node_desc *desc = &reader->desc;
         const struct doc_node *name;
@@ -279,14 +259,14 @@ static int read_node(struct reader *reader, const struct doc_node *map, struct e
         if ((rc = doc_check_keys(map, keys, ARRAY_LEN(keys), err)) < 0 ||
             (rc = doc_need(map, "name", &name, err)) < 0 ||
             (rc = doc_text(name, 1, HOSTLIST_TEXT_MAX - 1, &text, err)) < 0 ||
-            (rc = find_plane(reader, doc_get(map, "plane"), &desc->plane, err)) < 0 ||
+            (rc = pool_find_plane(reader->pool, doc_get(map, "plane"), &desc->plane, err)) < 0 ||
             (rc = read_devices(reader, doc_get(map, "devices"), err)) < 0 ||
             (rc = read_amounts(reader, map, err)) < 0 ||
             (rc = read_word(reader, doc_get(map, "rack"), &desc->rack, err)) < 0 ||
             (rc = read_word(reader, doc_get(map, "block"), &desc->block, err)) < 0 ||
             (rc = read_fabric(reader, map, err)) < 0 ||
             (rc = read_labels(reader, doc_get(map, "labels"), err)) < 0 ||
-            (rc = doc_bool(doc_get(map, "drained"), &desc->drained, err)) < 0)
+            (rc = pool_read_drain(map, desc, err)) < 0)
                 return rc;
         rc = hostlist_expand(text, POOL_NODES_MAX - reader->pool->nodes_count, take_node, reader,
                              err);
@@ -336,7 +316,8 @@ static int read_currency(struct reader *reader, const struct doc_node *node, str
 
 static int read_root(struct reader *reader, const struct doc_node *root, struct err *err)
 {
-        static const char *const keys[] = {"kind", "name", "planes", "nodes", "prices", "currency"};
+        static const char *const keys[] = {"kind",        "name",   "planes",  "nodes",
+                                           "maintenance", "prices", "currency"};
         static const char *const kinds[] = {"Pool"};
         const struct doc_node *kind, *nodes;
         unsigned index = 0;
@@ -354,6 +335,9 @@ static int read_root(struct reader *reader, const struct doc_node *root, struct 
         DOC_EACH(node, nodes)
                 if ((rc = read_node(reader, node, err)) < 0)
                         return rc;
+        if ((rc = pool_read_maintenance(reader->pool, doc_get(root, "maintenance"), reader->vocab,
+                                        err)) < 0)
+                return rc;
         if ((rc = read_prices(reader, doc_get(root, "prices"), err)) < 0)
                 return rc;
         return read_currency(reader, doc_get(root, "currency"), err);

@@ -1,4 +1,4 @@
-/* pool_doc.h - the document `kind: Pool`: planes, nodes, prices.
+/* pool_doc.h - the document `kind: Pool`: planes, nodes, maintenance windows, prices.
  *
  * Node names may be ranges ("gpu-[01-04]", hostlist.h). Names, planes, racks and labels become
  * numbers of the caller's vocabulary, models those of the caller's table, so that a node is what
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/fact.h"
+#include "engine/maintenance.h"
 #include "engine/tenancy.h"
 #include "engine/vocab.h"
 
@@ -31,6 +31,7 @@ struct pool_doc {
         uint32_t nodes_count, nodes_room;
         struct node_desc *nodes;        /* in the order of the document */
         uint32_t *lines;                /* of each node */
+        struct maintenance maintenance;
         uint64_t price_micro[MODELS_MAX];       /* millionths a device-hour; 0 = not given */
         char currency[4];               /* "EUR"; "" = not given */
         uint32_t devices[MODELS_MAX];   /* healthy ones, per model */

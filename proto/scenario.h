@@ -33,6 +33,7 @@ struct scenario_pool {
         /* POOL_UNIFORM: `nodes` equal nodes. */
         uint32_t nodes;
         uint8_t devices_per_node;
+        uint8_t last_node_devices;              /* where it differs; 0: it does not (benches) */
         char model[MODEL_NAME_MAX];
         uint32_t cpu_milli, ram_mib;            /* of a node; where absent: as much as can be */
         /* Histories: what a device costs, in millionths an hour, and "EUR". 0, "" = not given. */

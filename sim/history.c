@@ -13,6 +13,7 @@
 #include "sim/ledger_book.h"
 #include "sim/policy_run.h"
 #include "sim/rng.h"
+#include "sim/wait_watch.h"
 #include "trace/jobs.h"
 #include "trace/jobs_csv.h"
 #include "trace/sacct.h"
@@ -204,6 +205,8 @@ static int one_seed(struct history *history, struct history_row *row, uint64_t s
         if (rc == 0)
                 rc = history_figures_take(&figures, &history->jobs, history->records, devices,
                                           &history->window, err);
+        if (rc == 0 && figures.has_promises)
+                wait_watch_promises(&figures, &history->jobs, history->records);
         if (rc == 0)
                 rc = history_figures_add(&row->figures, &figures, err);
         if (rc == 0)

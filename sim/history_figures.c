@@ -113,6 +113,30 @@ static void take_devices(struct history_figures *figures, const struct jobs *job
         figures->lost_device_hours = lost_ms / MS_PER_HOUR;
 }
 
+/* Waits side by side by tenant; `ends` (of them, all 0) and `waits_ms` (of jobs) are room. */
+static void take_tenant_p95(struct history_figures *figures, const struct jobs *jobs,
+                            const struct job_record *records, size_t *ends, int64_t *waits_ms)
+{
+        size_t from = 0;
+
+        for (uint32_t t = 0; t < jobs->tenants_count; t++) {
+                ends[t] = from;
+                from += (size_t)figures->tenants[t].jobs;
+        }
+        for (size_t j = 0; j < jobs->count; j++)
+                if (records[j].end_ms != JOB_RECORD_NEVER)
+                        waits_ms[ends[jobs->items[j].tenant]++] = records[j].end_ms -
+                                                                  jobs->items[j].submit_ms -
+                                                                  jobs->items[j].duration_ms;
+        for (uint32_t t = 0; t < jobs->tenants_count; t++) {
+                size_t count = (size_t)figures->tenants[t].jobs;
+                int64_t *first = waits_ms + ends[t] - count;
+                if (count > 1)
+                        qsort(first, count, sizeof *first, compare_times);
+                figures->tenants[t].wait_p95_s = percentile_s(first, count, 95);
+        }
+}
+
 static void take_tenants(struct history_figures *figures, const struct jobs *jobs,
                          const struct job_record *records)
 {
@@ -128,9 +152,13 @@ static void take_tenants(struct history_figures *figures, const struct jobs *job
                 tenant->wait_mean_s +=
                         (double)(records[j].end_ms - job->submit_ms - job->duration_ms) / 1000;
                 tenant->device_hours += (double)records[j].held_device_ms;
+                tenant->stops += records[j].stops;
+                tenant->lost_device_hours += (double)records[j].lost_device_ms +
+                                             (double)records[j].restart_device_ms;
         }
         for (uint32_t t = 0; t < jobs->tenants_count; t++) {
                 figures->tenants[t].device_hours /= MS_PER_HOUR;
+                figures->tenants[t].lost_device_hours /= MS_PER_HOUR;
                 if (figures->tenants[t].jobs > 0)
                         figures->tenants[t].wait_mean_s /= figures->tenants[t].jobs;
         }
@@ -141,11 +169,13 @@ int history_figures_take(struct history_figures *figures, const struct jobs *job
                          const struct job_window *window, struct err *err)
 {
         int64_t *waits_ms = mem_new(jobs->count, sizeof *waits_ms);
+        size_t *ends = mem_new(jobs->tenants_count, sizeof *ends);
 
         assert(!figures->tenants);
         figures->tenants = mem_new(jobs->tenants_count, sizeof *figures->tenants);
-        if (!waits_ms || !figures->tenants) {
+        if (!waits_ms || !ends || !figures->tenants) {
                 mem_free(waits_ms);
+                mem_free(ends);
                 mem_free(figures->tenants);
                 figures->tenants = NULL;
                 return err_set(err, ERR_NOMEM, "out of memory");
@@ -155,7 +185,9 @@ int history_figures_take(struct history_figures *figures, const struct jobs *job
         take_waits(figures, jobs, records, waits_ms);
         take_devices(figures, jobs, records, devices, window);
         take_tenants(figures, jobs, records);
+        take_tenant_p95(figures, jobs, records, ends, waits_ms);
         mem_free(waits_ms);
+        mem_free(ends);
         return 0;
 }
 
@@ -191,9 +223,9 @@ int history_figures_add(struct history_figures *sum, const struct history_figure
         for (uint32_t t = 0; t < one->tenants_count; t++) {
                 struct history_tenant *tenant = &sum->tenants[t];
                 memcpy(tenant->name, one->tenants[t].name, sizeof tenant->name);
-                tenant->jobs += one->tenants[t].jobs;
-                tenant->wait_mean_s += one->tenants[t].wait_mean_s;
-                tenant->device_hours += one->tenants[t].device_hours;
+#define X(name) tenant->name += one->tenants[t].name;
+                HISTORY_TENANT_MEANS(X)
+#undef X
         }
         add_ledger(sum, one);
         if (one->wait_max_s > sum->wait_max_s)
@@ -216,8 +248,8 @@ void history_figures_divide(struct history_figures *sum, uint32_t seeds)
         for (unsigned g = 0; g < GATES_END; g++)
                 sum->waited_device_hours[g] /= seeds;
         for (uint32_t t = 0; t < sum->tenants_count; t++) {
-                sum->tenants[t].jobs /= seeds;
-                sum->tenants[t].wait_mean_s /= seeds;
-                sum->tenants[t].device_hours /= seeds;
+#define X(name) sum->tenants[t].name /= seeds;
+                HISTORY_TENANT_MEANS(X)
+#undef X
         }
 }

@@ -20,6 +20,7 @@ struct jobs;
 
 #define HISTORY_WIDE       8
 #define HISTORY_SHORT_MS   600000
+#define HISTORY_LATE_MS    900000 /* a promise that is due for longer is broken */
 #define HISTORY_LEDGER_MAX 24
 #define HISTORY_BUCKET_MAX 32
 
@@ -43,9 +44,20 @@ struct jobs;
         X(eta_p90_coverage_pct)                 \
         X(eta_median_relative_error)
 
+#define HISTORY_TENANT_MEANS(X)                 \
+        X(jobs)                                 \
+        X(wait_mean_s)                          \
+        X(wait_p95_s)                           \
+        X(device_hours)                         \
+        X(stops)                                \
+        X(lost_device_hours)    /* restarts too */\
+        X(promises_broken)
+
 struct history_tenant {
         char name[TENANT_PATH_MAX];
-        double jobs, wait_mean_s, device_hours;
+#define X(name) double name;
+        HISTORY_TENANT_MEANS(X)
+#undef X
 };
 
 __extension__ typedef unsigned __int128 history_unit_ms;

@@ -1,6 +1,7 @@
 /* job_record.h - what one job of a history did in one replay. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "engine/fact.h"
@@ -17,6 +18,8 @@ struct job_record {
         int64_t lost_device_ms;       /* work done and not saved when it was stopped */
         int64_t restart_device_ms;    /* starting again what had been stopped */
         int64_t waited_ms[GATES_END]; /* by the gate that held it up */
+        int64_t due_ms;               /* of that, first in line for its tenant's promise */
+        bool is_promised;             /* it was, or started inside it */
 };
 
 /* From ... to before ...: what utilisation is measured over. */

@@ -100,6 +100,13 @@ static void add_of_work(struct text *text, const struct state *state, const stru
                          fact->requeued.workload, release_cause_name(fact->requeued.cause),
                          fact->requeued.lost_ms);
                 break;
+        case FACT_ETA_SET:
+                text_add(text,
+                         ",\"workload\":%" PRIu64 ",\"p50_ms\":%" PRId64 ",\"p90_ms\":%" PRId64
+                         ",\"coverage_pct\":%u",
+                         fact->eta.workload, fact->eta.p50_ms, fact->eta.p90_ms,
+                         fact->eta.coverage_pct);
+                break;
         case FACT_STANDING_SET:
                 text_add(text, ",\"workload\":%" PRIu64 ",\"standing\":\"%s\"",
                          fact->standing.workload, standing_name(fact->standing.standing));
@@ -125,7 +132,11 @@ static void add_of_plans(struct text *text, const struct state *state, const str
                 text_add(text, ",\"workload\":%" PRIu64, fact->noticed.workload);
                 if (fact->noticed.plan != NONE)
                         text_add(text, ",\"plan\":%" PRIu32, fact->noticed.plan);
-                text_add(text, ",\"until\":%" PRId64, fact->noticed.until_ms);
+                text_add(text, ",\"cause\":\"%s\",\"until\":%" PRId64,
+                         notice_cause_name(fact->noticed.cause), fact->noticed.until_ms);
+                break;
+        case FACT_NOTICE_WITHDRAWN:
+                text_add(text, ",\"workload\":%" PRIu64, fact->stays);
                 break;
         case FACT_PLAN_ENDED:
                 text_add(text, ",\"plan\":%" PRIu32, fact->plan_ended.plan);

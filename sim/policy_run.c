@@ -9,11 +9,13 @@
 #include "engine/accounts.h"
 #include "engine/decide.h"
 #include "proto/policy_doc.h"
+#include "sim/eta_watch.h"
 #include "sim/ledger_watch.h"
 #include "sim/policy_load.h"
 #include "sim/pool.h"
 #include "sim/rng.h"
 #include "sim/timeline.h"
+#include "sim/wait_watch.h"
 #include "trace/jobs.h"
 
 #define TICK_MS INT64_C(15000)
@@ -46,6 +48,8 @@ struct policy_run {
         struct running *running;
         struct job_record *records;
         struct ledger_watch ledger;
+        struct eta_watch eta;
+        struct policy placement;
         size_t next_job;
         int64_t now_ms, ticked_ms;
         bool failed;                    /* out of memory in a callback */
@@ -75,8 +79,10 @@ static void job_starts(struct policy_run *run, uint32_t job)
         it->since_ms = run->now_ms;
         it->saved_ms = 0;
         it->restart_ms = again ? run->spec->checkpoint_restart_ms : 0;
-        if (!again)
+        if (!again) {
                 record->first_start_ms = run->now_ms;
+                eta_watch_started(&run->eta, job + 1, run->now_ms);
+        }
         record->restart_device_ms += it->restart_ms * it->devices;
         if (it->restart_ms > 0)
                 ledger_watch_overhead(&run->ledger, run->state, job + 1, run->now_ms,
@@ -116,6 +122,8 @@ static void see(void *arg, const struct fact *fact)
         ledger_watch_see(&run->ledger, run->state, fact, run->now_ms);
         switch (fact->kind) {
         case FACT_ALLOCATED:
+                if (fact->allocated.standing == STANDING_PROTECTED)
+                        run->records[fact->allocated.workload - 1].is_promised = true;
                 if (fact->allocated.member == 0)
                         job_starts(run, (uint32_t)fact->allocated.workload - 1);
                 break;
@@ -129,7 +137,7 @@ static void see(void *arg, const struct fact *fact)
                 break;
         case FACT_NOTICED:
                 /* A recorded job ends by itself: a restart may put it a little over its limit. */
-                if (fact->noticed.plan != NONE)
+                if (fact->noticed.cause != NOTICE_TIME_LIMIT)
                         add_event(run, (uint32_t)fact->noticed.workload - 1, EVENT_STOP,
                                   fact->noticed.until_ms);
                 break;
@@ -166,6 +174,17 @@ static void shape_of(const struct policy_run *run, const struct job *job, struct
                                       .devices = (uint8_t)devices};
 }
 
+/* When it will start, where somebody wants to know. */
+static int foretell(struct policy_run *run, uint64_t workload, struct err *err)
+{
+        struct input input;
+        bool told;
+        int rc = eta_watch_ask(&run->eta, run->state, run->placement, workload, run->now_ms, &told,
+                               &input, err);
+
+        return rc == 0 && told ? feed(run, &input, err) : rc;
+}
+
 static int submit(struct policy_run *run, uint32_t number, struct err *err)
 {
         const struct job *job = &run->setup->jobs->items[number];
@@ -191,7 +210,10 @@ static int submit(struct policy_run *run, uint32_t number, struct err *err)
         shape_of(run, job, request);
         it->devices = request->form.members * request->need.devices;
         it->left_ms = job->duration_ms;
-        return feed(run, &input, err);
+        int rc = eta_watch_arrived(&run->eta, request, run->now_ms, err);
+        if (rc == 0)
+                rc = feed(run, &input, err);
+        return rc ? rc : foretell(run, number + 1, err);
 }
 
 static int happen(struct policy_run *run, struct event event, struct err *err)
@@ -222,34 +244,16 @@ static int happen(struct policy_run *run, struct event event, struct err *err)
 
 /* ---- time ---- */
 
-/* Each waiting workload waited one tick longer, for what holds it up now. */
-static void count_waits(struct policy_run *run, int64_t by_ms)
-{
-        const struct state *state = run->state;
-
-        for (uint32_t b = 0; b < state->buckets_count; b++) {
-                const struct bucket *bucket = &state->buckets[b];
-                struct admission admission;
-                if (bucket->count == 0)
-                        continue;
-                accounts_admit(state, b, &admission);
-                for (uint32_t slot = bucket->head; slot != NONE;
-                     slot = state->workloads[slot].next) {
-                        enum gate gate = state->workloads[slot].holds ? GATE_HOLD : admission.gate;
-                        run->records[state->workloads[slot].id - 1].waited_ms[gate] += by_ms;
-                }
-        }
-}
-
 static int tick(struct policy_run *run, int64_t at_ms, struct err *err)
 {
         struct input input = {.kind = INPUT_TICKED};
+        int rc = 0;
 
         run->now_ms = at_ms;
         if (run->state->waiting > 0)
-                count_waits(run, TICK_MS);
+                rc = wait_watch_tick(run->state, run->records, TICK_MS, err);
         run->ticked_ms = at_ms;
-        return feed(run, &input, err);
+        return rc ? rc : feed(run, &input, err);
 }
 
 /* Ticks up to that time; while nothing waits, one is enough. */
@@ -390,13 +394,12 @@ static int start(struct policy_run *run, struct err *err)
 {
         const struct policy_run_setup *setup = run->setup;
         const struct jobs *jobs = setup->jobs;
-        struct policy placement = setup->placement;
         struct rng rng;
         int rc;
 
-        if (setup->consolidates)
-                placement = (struct policy){.kind = POLICY_BEST_FIT};
-        run->memo = memo_new(placement, MEMO_INDEXED);
+        run->placement = setup->consolidates ? (struct policy){.kind = POLICY_BEST_FIT}
+                                             : setup->placement;
+        run->memo = memo_new(run->placement, MEMO_INDEXED);
         run->running = mem_new(jobs->count, sizeof *run->running);
         if (!run->memo || !run->running)
                 return err_set(err, ERR_NOMEM, "out of memory");
@@ -407,6 +410,9 @@ static int start(struct policy_run *run, struct err *err)
                                         err);
         if (rc == 0)
                 rc = set_policy(run, err);
+        if (rc == 0)
+                rc = eta_watch_start(&run->eta, setup->hooks, run->state, TICK_MS,
+                                     run->spec->checkpoint_restart_ms, setup->seed, err);
         rng_init_stream(&rng, setup->seed, STREAM_CHECKPOINTS);
         for (size_t j = 0; j < jobs->count; j++)
                 run->running[j].saves = rng_below(&rng, 100) < run->spec->checkpoint_share_pct &&
@@ -417,6 +423,7 @@ static int start(struct policy_run *run, struct err *err)
 static void done(struct policy_run *run)
 {
         ledger_watch_done(&run->ledger);
+        eta_watch_done(&run->eta);
         memo_free(run->memo);
         state_free(run->state);
         policy_doc_free(run->policy);
@@ -439,7 +446,9 @@ int history_policy_run(const struct policy_run_setup *setup, struct job_record *
                 rc = play(&run, err);
         if (rc == 0)
                 rc = ledger_watch_end(&run.ledger, run.state, ret_figures, err);
-        ret_figures->has_gates = true;
+        if (rc == 0)
+                rc = eta_watch_end(&run.eta, ret_records, ret_figures, err);
+        ret_figures->has_gates = ret_figures->has_promises = true;
         done(&run);
         return rc;
 }

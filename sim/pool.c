@@ -237,6 +237,10 @@ static int load_uniform(const struct scenario_pool *spec, const struct model_tab
         }
         pool->nodes_count = spec->nodes;
         pool->devices = spec->nodes * spec->devices_per_node;
+        if (spec->last_node_devices > 0) {
+                pool->nodes[spec->nodes - 1].devices = spec->last_node_devices;
+                pool->devices -= spec->devices_per_node - spec->last_node_devices;
+        }
         return 0;
 }
 

@@ -15,7 +15,9 @@
 struct price_plan;
 struct price_shape;
 struct err;
+struct eta_set;
 struct memo;
+struct request;
 struct state;
 
 #define PLAN_NOTE_MAX 192
@@ -93,6 +95,20 @@ struct replay_look {
         bool seen;
 };
 
+/* Who foretells, in a history run by a policy, when jobs start: from above too (plan/eta.h). Asked
+ * for every n-th job that does not start when it comes; the answer enters as the input ETA_SET. All
+ * return 0 or a negative code. */
+struct replay_eta {
+        uint32_t every;                 /* 1: all */
+        void *arg;
+        int (*begin)(void *arg, const struct state *state, int64_t tick_ms, int64_t restart_ms,
+                     uint64_t seed, struct err *err);   /* a run; forget the last one */
+        int (*arrived)(void *arg, const struct request *request, int64_t now_ms, struct err *err);
+        int (*ask)(void *arg, struct policy placement, int64_t now_ms, uint64_t workload,
+                   struct eta_set *ret_answer, struct err *err);
+        void (*started)(void *arg, uint64_t workload, int64_t now_ms);  /* also of others */
+};
+
 struct replay_hooks {
         replay_plan_make *make_plan;            /* NULL: `auto` goes without prices */
         void *plan_arg;
@@ -102,6 +118,7 @@ struct replay_hooks {
         const volatile int *cancel;             /* non-zero: stop soon; NULL: never */
         struct ledger_book *ledger;             /* of histories, days and facts; NULL: not kept */
         struct replay_look *look;               /* NULL: nobody looks */
+        const struct replay_eta *eta;           /* NULL: nobody foretells */
 };
 
 /* 0; -ERR_CANCELLED; -ERR_IO / -ERR_INPUT for files it reads (file:line in the sentence);

@@ -24,7 +24,7 @@ BUCKETS = ("delivered overhead allocated_idle allocated_unmeasured reserved_unus
            "reconfiguring foreign unhealthy stranded free").split()
 STOPS = {"protect": "for_promise", "order": "for_order", "time_slice": "for_time_slice",
          "gather": "for_wide_work"}
-REFUNDED = set(STOPS.values()) | {"node_lost"}
+REFUNDED = set(STOPS.values()) | {"node_lost", "drained"}
 
 
 class Node:
@@ -285,6 +285,10 @@ class Run:
             with self.change(*work.nodes):
                 work.notice_until = fact["until"]
                 work.plan = fact.get("plan", work.plan)
+        elif kind == "notice_withdrawn":
+            work = self.work[number]
+            with self.change(*work.nodes):
+                work.notice_until = None
         elif kind == "preemption_ended":
             self.plan_ends(fact["plan"])
         elif kind in ("node_held", "node_let_go"):

@@ -143,6 +143,7 @@ static void make_desc(struct node_desc *desc)
         desc->nvlink = flags >> 3 & 1 ? WORD(nvlinks) : 0;
         desc->rack = flags >> 4 & 1 ? WORD(racks) : 0;
         desc->block = flags >> 5 & 1 ? WORD(blocks) : 0;
+        desc->drain_by_ms = flags >> 6 & 1 ? 3000 : 0;
 }
 
 /* Mostly the newest step that was planned, so that reports get through. */
@@ -278,6 +279,8 @@ static void make_input(struct input *input)
         case INPUT_TICKED:
                 world.now_ms = (int64_t)PICK(8, 0, 1000, 5000, UINT32_MAX);
                 break;
+        case INPUT_ETA_SET:
+        case INPUT_MAINTENANCE_SET:
         case INPUT_POLICY_SET:          /* tests/property/policy_random.c does that */
         case INPUTS_END:
                 break;

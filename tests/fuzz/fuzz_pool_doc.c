@@ -39,6 +39,8 @@ static void check_node(const struct node_desc *desc, const struct vocab *vocab)
         assert(desc->cpu_milli >= 1 && desc->cpu_milli <= CPU_MILLI_MAX);
         assert(desc->ram_mib >= 1 && desc->ram_mib <= RAM_MIB_MAX);
         assert(desc->disk_mib <= DISK_MIB_MAX && desc->network_mbit <= NETWORK_MBIT_MAX);
+        assert(desc->drain_by_ms >= 0 && desc->drain_by_ms <= CALENDAR_MS_MAX);
+        assert(desc->drained || desc->drain_by_ms == 0);
         (void)vocab_meets(vocab, desc->labels, 0);
 }
 
@@ -60,6 +62,7 @@ static void check_pool(const struct pool_doc *pool, const struct vocab *vocab)
         }
         for (unsigned m = 0; m < MODELS_MAX; m++)
                 assert(pool->devices[m] == devices[m]);
+        assert(maintenance_check(&pool->maintenance, NULL) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

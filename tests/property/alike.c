@@ -27,6 +27,7 @@ static bool desc_same(const struct node_desc *a, const struct node_desc *b)
                a->nvlink == b->nvlink && a->rack == b->rack && a->block == b->block &&
                a->model == b->model && a->devices == b->devices &&
                a->link_group == b->link_group && a->drained == b->drained &&
+               a->drain_by_ms == b->drain_by_ms &&
                a->broken == b->broken && a->cpu_milli == b->cpu_milli &&
                a->ram_mib == b->ram_mib && a->disk_mib == b->disk_mib &&
                a->network_mbit == b->network_mbit && a->artifacts == b->artifacts;
@@ -120,8 +121,12 @@ bool fact_same(const struct fact *a, const struct fact *b)
         case FACT_NOTICED:
                 return a->noticed.workload == b->noticed.workload &&
                        a->noticed.plan == b->noticed.plan &&
+                       a->noticed.cause == b->noticed.cause &&
+                       a->noticed.leave_by_ms == b->noticed.leave_by_ms &&
                        a->noticed.until_ms == b->noticed.until_ms &&
                        a->noticed.units == b->noticed.units;
+        case FACT_NOTICE_WITHDRAWN:
+                return a->stays == b->stays;
         case FACT_PLAN_ENDED:
                 return a->plan_ended.plan == b->plan_ended.plan &&
                        a->plan_ended.end == b->plan_ended.end;
@@ -134,6 +139,12 @@ bool fact_same(const struct fact *a, const struct fact *b)
                 return a->accounts->tenancy == b->accounts->tenancy;
         case FACT_FREEZE_IN:
                 return a->freeze.plane == b->freeze.plane && a->freeze.frozen == b->freeze.frozen;
+        case FACT_ETA_SET:
+                return a->eta.workload == b->eta.workload && a->eta.p50_ms == b->eta.p50_ms &&
+                       a->eta.p90_ms == b->eta.p90_ms &&
+                       a->eta.coverage_pct == b->eta.coverage_pct;
+        case FACT_MAINTENANCE_IN:
+                return a->maintenance == b->maintenance;
         case FACT_LAYOUT_STEP:
         case FACT_LAYOUT_SEEN:
                 return layout_same(a, b);
@@ -212,9 +223,15 @@ void fact_print(char *ret_text, size_t size, const struct fact *fact)
                          fact->planned.until_ms);
                 return;
         case FACT_NOTICED:
-                snprintf(ret_text, size, "%s: workload %" PRIu64 " for plan %d until %" PRId64 ", %" PRIu64 " units",
+                snprintf(ret_text, size,
+                         "%s: workload %" PRIu64 " for plan %d (%s) until %" PRId64 ", %" PRIu64
+                         " units",
                          name, fact->noticed.workload, (int)fact->noticed.plan,
-                         fact->noticed.until_ms, fact->noticed.units);
+                         notice_cause_name(fact->noticed.cause), fact->noticed.until_ms,
+                         fact->noticed.units);
+                return;
+        case FACT_NOTICE_WITHDRAWN:
+                snprintf(ret_text, size, "%s: workload %" PRIu64, name, fact->stays);
                 return;
         case FACT_PLAN_ENDED:
                 snprintf(ret_text, size, "%s: %u %s", name, fact->plan_ended.plan,

@@ -639,6 +639,7 @@ static bool apply_released(struct brute *brute, const struct fact *fact, const s
                 asked = may_be_lost(brute, work, input);
                 break;
         case RELEASE_STOPPED:
+        case RELEASE_DRAINED:
         case RELEASE_TIMED_OUT:
         case RELEASE_CAUSES_END:
                 break;
@@ -779,6 +780,7 @@ bool brute_apply(struct brute *brute, const struct fact *fact, const struct inpu
         case FACT_PLANNED:
         case FACT_PLACE_KEPT:
         case FACT_NOTICED:
+        case FACT_NOTICE_WITHDRAWN:
         case FACT_PLAN_ENDED:
         case FACT_NODE_HELD:
         case FACT_NODE_LET_GO:
@@ -802,9 +804,12 @@ bool brute_apply(struct brute *brute, const struct fact *fact, const struct inpu
         case FACT_NODE_GONE:
                 brute->nodes[fact->node].here = false;
                 return true;
+        case FACT_ETA_SET:
         case FACT_DEMAND_SET:
         case FACT_TIME_SET:
                 return true;
+        case FACT_MAINTENANCE_IN:
+                return REFUSE("maintenance, and no window was drawn");
         case FACTS_END:
                 break;
         }

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "engine/maintenance.h"
 #include "proto/model_doc.h"
 
 /* ---- the world ---- */
@@ -524,6 +525,8 @@ static void put_node(struct text *text, const struct node_desc *desc, const stru
                 put(text, ", broken %#x", desc->broken);
         if (desc->drained)
                 put(text, ", drained");
+        if (desc->drain_by_ms)
+                put(text, " by %" PRId64, desc->drain_by_ms);
 }
 
 void step_print(char *ret_text, size_t size, const struct input *step, const struct vocab *vocab,
@@ -578,6 +581,13 @@ void step_print(char *ret_text, size_t size, const struct input *step, const str
                 put(&text, "%s is %s",
                     step->freeze.plane ? vocab_text(vocab, step->freeze.plane) : "the pool",
                     step->freeze.frozen ? "frozen" : "thawed");
+                break;
+        case INPUT_ETA_SET:
+                put(&text, "the start of workload %llu is foretold",
+                    (unsigned long long)step->eta.workload);
+                break;
+        case INPUT_MAINTENANCE_SET:
+                put(&text, "%u maintenance windows are set", step->maintenance->count);
                 break;
         case INPUT_TICKED:
                 put(&text, "time passes");

@@ -65,6 +65,18 @@ static bool runs(const struct life *life, uint64_t id)
         return slot != NONE && life->state->workloads[slot].members_placed > 0;
 }
 
+/* Whether somebody could start already, whom the queue looks at only when something is freed. */
+static bool is_late(struct judge *judge)
+{
+        struct input nothing = {.kind = INPUT_FREEZE_SET};
+        struct life life;
+        bool late = branch(judge, &life) && life_run(&life, &nothing, judge->world->now_ms) == 0 &&
+                    life.started > 0;
+
+        life_close(&life);
+        return late;
+}
+
 /* ---- the nearest unblocks ---- */
 
 static int raise_limits(struct life *life, const struct explained_unblock *unblock, int64_t now_ms)
@@ -127,15 +139,16 @@ static int carry_out(struct life *life, uint64_t *id, const struct explained_unb
         return -1;
 }
 
-/* A gang whose members come to lie on different models may stand better than on any one of them. */
+/* A gang whose members come to lie on different models may stand better than on any one of them;
+ * and a request that fits on a node held for others, which no offer counts on. */
 static bool as_promised(const struct workload *workload, const struct explained_unblock *unblock,
                         const struct explanation *it)
 {
-        bool gang = it->request.form.members > 1 || unblock->request.form.members > 1;
+        bool better = it->request.form.members > 1 || unblock->kind == UNBLOCK_REQUEST;
 
         return workload->standing == unblock->standing || unblock->kind == UNBLOCK_PLAN ||
                it->request.need.ask == ASK_MEMORY ||
-               (gang && workload->standing < unblock->standing);
+               (better && workload->standing < unblock->standing);
 }
 
 static bool check_nearest(struct judge *judge, const struct explanation *it)
@@ -149,7 +162,11 @@ static bool check_nearest(struct judge *judge, const struct explanation *it)
                 if (!branch(judge, &life))
                         return false;
                 int rc = carry_out(&life, &id, unblock, judge->world->now_ms);
-                bool good = rc == 0 && runs(&life, id);
+                bool good = rc == 0 && (runs(&life, id) || (life.started > 0 && is_late(judge)));
+                if (good && !runs(&life, id)) {
+                        life_close(&life);
+                        continue;
+                }
                 judge->counts->others[32 + unblock->kind]++;
                 uint32_t slot = state_workload(life.state, id);
                 if (!good)
@@ -268,7 +285,7 @@ static bool check_rights(struct judge *judge, uint32_t slot)
         if (explainer_init(&x, judge->life->memo, state, judge->world->now_ms, NULL))
                 return fail(judge, "out of memory");
         asking_of_slot(&x, slot, &asking);
-        rights_of(state, &asking, NULL, MEASURE_UNITS, &rights);
+        rights_of(state, &asking, NULL, MEASURE_LEAST, &rights);
         accounts_admit(state, state->workloads[slot].bucket, &admission);
         for (unsigned s = 0; s < STANDINGS_END; s++) {
                 uint64_t up = 0;
@@ -313,16 +330,20 @@ static bool check_idle(struct judge *judge)
 
 /* ---- what would become of a request ---- */
 
-/* Admission knows no limits of memory: whether it starts hangs on the model that placing chooses.
- */
+/* Whether it starts hangs on the model, and the parts, that placing chooses: by memory, and for a
+ * gang that may lie on several models at once. */
 static bool hangs_on_model(const struct judge *judge, const struct request *request,
                            enum verdict verdict)
 {
         const struct tenancy *tenancy = judge->life->policy->tenancy;
 
-        return (request->need.ask == ASK_MEMORY ||
+        bool many =
+                request->form.members > 1 && (request->need.models & (request->need.models - 1));
+
+        return (request->need.ask == ASK_MEMORY || many ||
                 amount_is_number(tenancy_limit(tenancy, request->tenant, DIM_MEMORY))) &&
-               (verdict == VERDICT_STARTING || verdict == VERDICT_WAIT_QUOTA);
+               (verdict == VERDICT_STARTING || verdict == VERDICT_WAIT_QUOTA ||
+                verdict == VERDICT_NEVER);
 }
 
 /* Work that could have started before, and that the queue had not looked at again. */

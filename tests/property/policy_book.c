@@ -242,7 +242,7 @@ static void take_away(struct book *book, struct book_work *work)
                 node->network -= need->network_mbit;
         }
         work->placed = 0;
-        work->notice_until_ms = 0;
+        work->notice_until_ms = work->leave_by_ms = 0;
         work->plan = 0;
 }
 
@@ -329,7 +329,9 @@ static bool follow_ended(struct book *book, struct book_work *work, enum release
 {
         bool runs = work->status == WORK_RUNS;
 
-        if (cause == RELEASE_STOPPED || cause == RELEASE_TIMED_OUT) {
+        if (cause == RELEASE_DRAINED && work->leave_by_ms == 0)
+                return BOOK_FAIL(book, "a workload leaves for a drain that it was not told of");
+        if (cause == RELEASE_STOPPED || cause == RELEASE_TIMED_OUT || cause == RELEASE_DRAINED) {
                 book->checked[PROMISE_NOTICE]++;
                 if (!runs || input->kind != INPUT_STOPPED || work->notice_until_ms == 0 ||
                     book->now_ms < work->notice_until_ms)
@@ -449,6 +451,12 @@ static bool follow_pool(struct book *book, const struct fact *fact)
         case FACT_FREEZE_IN:
                 follow_freeze(book, &fact->freeze);
                 return true;
+        case FACT_MAINTENANCE_IN:
+                book->maintenance = *fact->maintenance;
+                return true;
+        case FACT_TIME_SET:
+                book->ticked_ms = fact->now_ms;
+                return true;
         default:
                 return true;
         }
@@ -502,9 +510,9 @@ static bool follow(struct book *book, const struct fact *fact, const struct inpu
         case FACT_NOTICED:
                 if (fact->noticed.plan != NONE)
                         return true;    /* with its plan */
-                work = book_work(book, fact->noticed.workload);
-                work->notice_until_ms = fact->noticed.until_ms;
-                return true;
+                return law_told(book, fact);
+        case FACT_NOTICE_WITHDRAWN:
+                return law_stays(book, fact->stays);
         default:
                 return follow_pool(book, fact);
         }

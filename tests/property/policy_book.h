@@ -2,10 +2,11 @@
  *
  * Shares no sums and no rules with the engine: it knows documents' numbers (tenancy.h), device
  * models, and what the words of the policy mean. policy_book.c follows, policy_law.c judges what
- * starts and ends, policy_plan.c judges plans of preemption.
+ * starts and ends, policy_plan.c judges plans of preemption, policy_empty.c drains and maintenance.
  */
 #pragma once
 
+#include "engine/maintenance.h"
 #include "engine/state.h"
 #include "engine/tenancy.h"
 #include "engine/units.h"
@@ -28,6 +29,8 @@
         X(BUDGETS,  "who used up a budget is refused, or starts as spare")              \
         X(HOLDS,    "who is held does not start: owner, after, start, array")           \
         X(FROZEN,   "where it is frozen nothing starts and nobody is told to stop")     \
+        X(EMPTY,    "nothing starts that would stay into a maintenance window")         \
+        X(TOLD,     "who is to leave is told in time, in full and no earlier than needed") \
         X(CHECKED,  "the state's own invariants")                                       \
         X(ALIKE,    "the same facts with a memo made anew")                             \
         X(REBUILT,  "facts alone make the same state")                                  \
@@ -87,6 +90,7 @@ struct book_work {
         int64_t since_ms, attained_ms, saved_ms;
         uint8_t standing;
         int64_t notice_until_ms;
+        int64_t leave_by_ms;            /* told for a drain or maintenance; 0: not for that */
         uint32_t plan;                  /* plan + 1: that it is a victim of */
         int64_t stops_day;
         unsigned stops;
@@ -123,8 +127,9 @@ struct book {
         bool frozen;
         uint16_t frozen_planes[8];
         unsigned frozen_count;
+        struct maintenance maintenance;
         struct book_budget budgets[BOOK_TENANTS][TENANT_BUDGETS_MAX];
-        int64_t now_ms;
+        int64_t now_ms, ticked_ms;
         int64_t rate_from_ms;           /* rules.stop_rate */
         uint64_t rate_units;
         uint64_t checked[PROMISES_END];
@@ -169,4 +174,8 @@ bool law_starts(struct book *book, struct book_work *work);     /* what started 
 bool law_raised(struct book *book, struct book_work *work);
 bool law_queued(struct book *book, const struct request *request);
 bool law_policy(struct book *book, const struct tenancy *tenancy);
+bool law_leaves(struct book *book, const struct book_work *work);
+bool law_told(struct book *book, const struct fact *fact);
+bool law_stays(struct book *book, uint64_t id);
+bool law_all_told(struct book *book);
 bool plan_law(struct book *book, const struct fact *facts, uint32_t count, uint32_t at);

@@ -268,6 +268,8 @@ static void put_tenant(struct page *page, const char *above, unsigned number, un
         page->tenants++;
         snprintf(path, TENANT_PATH_MAX, "%s%st%u", above, *above ? "/" : "", number);
         put(page, "t%u: {", number);
+        if (depth == 1)                 /* who may share with whom: isolate.c */
+                put(page, "trust: all");
         if (!put_protect(page, depth == 1, room, own) && children > 0)
                 left = room;
         put_limit(page, left);

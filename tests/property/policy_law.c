@@ -320,7 +320,8 @@ bool law_starts(struct book *book, struct book_work *work)
         else if (!book_lies_as_wished(book, form, work->places, work->placed))
                 good = BOOK_FAIL(book, "its members lie not near each other (%s), or not spread",
                                  near_level_name(form->near));
-        good = good && law_holds(book, work) && law_frozen(book, work) && law_handed(book, work) &&
+        good = good && law_holds(book, work) && law_frozen(book, work) && law_leaves(book, work) &&
+               law_handed(book, work) &&
                law_budgets(book, work);
         for (uint16_t t = work->request.tenant; good && t != TENANT_NONE;
              t = book->tenancy->tenants[t].parent)

@@ -107,7 +107,7 @@ static int run_at(struct trial *trial, int64_t at_ms, const struct input *input)
 
 static int tick(struct trial *trial, int64_t at_ms)
 {
-        return run_at(trial, at_ms, &(struct input){.kind = INPUT_TICKED});
+        return run_at(trial, at_ms, &(struct input){.kind = INPUT_TICKED}) && law_all_told(&book);
 }
 
 /* Up to the time: what is due happens, and the clock ticks each minute. */
@@ -227,6 +227,8 @@ static int change_node(struct trial *trial, struct rng *rng)
         switch (draw_below(rng, 8)) {
         case 0:
                 desc.drained = true;
+                if (draw_chance(rng, 60))
+                        desc.drain_by_ms = book.now_ms + draw_span(rng, MINUTE_MS, 2 * HOUR_MS);
                 break;
         case 1:
                 desc.broken = (uint16_t)(1u << draw_below(rng, desc.devices));
@@ -281,11 +283,42 @@ static int freeze(struct trial *trial, struct rng *rng)
         return try(trial, &(struct input){.kind = INPUT_FREEZE_SET, .freeze = change});
 }
 
+/* Sets of windows to choose from; the first is empty. */
+static void draw_windows(struct trial *trial)
+{
+        struct rng rng;
+
+        rng_init_stream(&rng, trial->seed, 3);
+        for (unsigned s = 1; s < TRIAL_WINDOWS; s++)
+                for (unsigned w = 1 + draw_below(&rng, 3); w > 0; w--) {
+                        struct maintenance *set = &trial->windows[s];
+                        struct maintenance_window *window = &set->windows[set->count++];
+                        int64_t length = draw_span(&rng, 5 * MINUTE_MS, 2 * HOUR_MS);
+                        window->when.from_ms = DRAW_START_MS + draw_span(&rng, MINUTE_MS, DAY_MS);
+                        window->when.until_ms = window->when.from_ms + length;
+                        if (draw_chance(&rng, 50))
+                                window->when.every_ms = length + draw_span(&rng, 1, 8 * HOUR_MS);
+                        if (window->when.every_ms && draw_chance(&rng, 50))
+                                window->when.last_ms = window->when.from_ms + DAY_MS;
+                        if (draw_chance(&rng, 60))
+                                window->node = trial->pool.nodes[draw_below(
+                                        &rng, trial->pool.nodes_count)].name;
+                        else if (draw_chance(&rng, 60))
+                                window->plane = trial->words.planes[draw_below(&rng, 2)];
+                }
+}
+
+static int maintain(struct trial *trial, unsigned set)
+{
+        return try(trial, &(struct input){.kind = INPUT_MAINTENANCE_SET,
+                                          .maintenance = &trial->windows[set]});
+}
+
 static int run_step(struct trial *trial, unsigned step)
 {
-        enum { SUBMIT, WAIT, CANCEL, HOLD, STOP, CHANGE, OBSERVE, FREEZE, POLICY, EXIT, FAIL,
-               KINDS };
-        static const uint64_t weights[KINDS] = {54, 12, 4, 4, 5, 8, 2, 4, 1, 4, 2};
+        enum { SUBMIT, WAIT, CANCEL, HOLD, STOP, CHANGE, OBSERVE, FREEZE, MAINTAIN, POLICY, EXIT,
+               FAIL, KINDS };
+        static const uint64_t weights[KINDS] = {54, 12, 4, 4, 5, 8, 2, 4, 2, 1, 4, 2};
         struct rng rng;
         int64_t span;
 
@@ -313,6 +346,8 @@ static int run_step(struct trial *trial, unsigned step)
                 return observe(trial, &rng);
         case FREEZE:
                 return freeze(trial, &rng);
+        case MAINTAIN:
+                return maintain(trial, draw_below(&rng, TRIAL_WINDOWS));
         case POLICY:
                 return set_policy(trial, draw_below(&rng, TRIAL_POLICIES));
         case EXIT:
@@ -331,7 +366,7 @@ static int restore(struct trial *trial)
 {
         struct input thaw = {.kind = INPUT_FREEZE_SET};
 
-        if (!try(trial, &thaw))
+        if (!try(trial, &thaw) || !maintain(trial, 0))
                 return 0;
         for (unsigned p = 0; p < 2; p++) {
                 thaw.freeze.plane = trial->words.planes[p];
@@ -451,6 +486,7 @@ static int drain(struct trial *trial, struct counts *counts)
 
 static int open_pool(struct trial *trial)
 {
+        draw_windows(trial);
         book_time(&book, DRAW_START_MS);
         for (unsigned n = 0; n < trial->pool.nodes_count; n++)
                 if (!try(trial, &(struct input){.kind = INPUT_NODE_JOINED,
@@ -485,7 +521,7 @@ static bool run_case(uint64_t seed, const struct step_set *keep, struct counts *
         for (unsigned c = 0; c < PLAN_CAUSES_END; c++)
                 counts->others[PROMISES_END + 2 + c] += book.causes[c];
         static const uint8_t facts[] = {FACT_REQUEUED, FACT_STANDING_SET, FACT_RESCUED,
-                                        FACT_NODE_HELD, FACT_POLICY_IN};
+                                        FACT_NODE_HELD, FACT_POLICY_IN, FACT_NOTICE_WITHDRAWN};
         for (unsigned f = 0; f < ARRAY_LEN(facts); f++)
                 counts->others[PROMISES_END + 2 + PLAN_CAUSES_END + f] += book.seen[facts[f]];
         counts->others[63] += trial.log_count;
@@ -528,13 +564,14 @@ static void summary(const struct counts *counts)
                 all += others[p];
         printf("%" PRIu64 " inputs, %" PRIu64 " members placed, %" PRIu64 " refused, %" PRIu64
                " queued again, %" PRIu64 " raised, %" PRIu64 " rescued, %" PRIu64
-               " nodes held, %" PRIu64 " policies\n",
+               " nodes held, %" PRIu64 " policies, %" PRIu64 " notices withdrawn\n",
                others[63], counts->placed, counts->refused,
                others[PROMISES_END + 2 + PLAN_CAUSES_END],
                others[PROMISES_END + 3 + PLAN_CAUSES_END],
                others[PROMISES_END + 4 + PLAN_CAUSES_END],
                others[PROMISES_END + 5 + PLAN_CAUSES_END],
-               others[PROMISES_END + 6 + PLAN_CAUSES_END]);
+               others[PROMISES_END + 6 + PLAN_CAUSES_END],
+               others[PROMISES_END + 7 + PLAN_CAUSES_END]);
         printf("  plans:");
         for (unsigned c = 0; c < PLAN_CAUSES_END; c++)
                 printf(" %" PRIu64 " %s", others[PROMISES_END + 2 + c],

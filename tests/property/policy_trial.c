@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -241,14 +240,19 @@ int trial_run(struct trial *trial, const struct input *input)
                         rcs[w] = engine_decide(trial->states[w], trial->memos[w], &ways[w],
                                                trial->book->now_ms, step, &groups[w], &errs[w]);
                 say(trial, input, step, &groups[0]);
-                if (getenv("BERTH_FRESH")) say(trial, input, step + 100, &groups[1]);
                 if (rcs[0] || rcs[1]) {
                         if (step > 0)
                                 return BOOK_FAIL(trial->book, "step %u fails: %s", step,
                                                  errs[rcs[0] == 0].text);
                         return check_failure(trial, input, hash, rcs, &errs[rcs[0] == 0], ways);
                 }
-                if (!same_groups(trial, groups) || !apply_groups(trial, input, groups))
+                if (!same_groups(trial, groups)) {
+                        if (trial->verbose)
+                                printf("    with a memo made anew:\n");
+                        say(trial, input, step, &groups[1]);
+                        return 0;
+                }
+                if (!apply_groups(trial, input, groups))
                         return 0;
                 more = groups[0].more || groups[1].more;
                 if (step > 5000)

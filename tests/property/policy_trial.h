@@ -10,7 +10,7 @@
 #include "tests/property/policy_book.h"
 #include "tests/property/policy_draw.h"
 
-enum { TRIAL_POLICIES = 3 };
+enum { TRIAL_POLICIES = 3, TRIAL_WINDOWS = 5 };
 
 enum trial_state { TRIAL_KEPT, TRIAL_DROPPED, TRIAL_REBUILT, TRIAL_STATES };
 
@@ -20,6 +20,7 @@ struct trial {
         struct draw_pool pool;
         struct policy_doc *policies[TRIAL_POLICIES];
         unsigned policy;                /* that an INPUT_POLICY_SET brings */
+        struct maintenance windows[TRIAL_WINDOWS];      /* that an INPUT_MAINTENANCE_SET brings */
         struct policy placement;
         struct state *states[TRIAL_STATES];
         struct memo *memos[TRIAL_REBUILT];

@@ -32,7 +32,8 @@ static void set_rows(void)
         result.tenants_count = 1;
         result.left_small_tenant = 7;
         result.rows_count = 2;
-        tenants[0] = (struct history_tenant){"a/\"b\"", 100, 12.5, 7};
+        tenants[0] = (struct history_tenant){
+                .name = "a/\"b\"", .jobs = 100, .wait_mean_s = 12.5, .device_hours = 7};
         for (uint32_t r = 0; r < 2; r++)
                 result.rows[r] = (struct history_row){
                         .policy = r,

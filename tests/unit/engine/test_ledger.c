@@ -306,6 +306,34 @@ static void a_stop_is_charged_to_whom_it_was_for(void **state)
         assert_string_equal(ledger_class(ledger, a->key.class), "c");
 }
 
+/* It leaves two seconds late; the window's eight are counted from tick to tick. */
+static void leaving_late_and_maintenance_are_draining(void **state)
+{
+        (void)state;
+        struct maintenance windows = {.count = 1};
+        const int64_t from = now_ms + 20000;
+
+        windows.windows[0].when = (struct calendar_window){from, from + 10000, 0, 0};
+        join("n", "V100-16", 1);
+        set_policy(promise);
+        open_ledger(&(struct ledger_bounds){0});
+        come(ask_of(1, "b"));
+        step((struct input){.kind = INPUT_MAINTENANCE_SET, .maintenance = &windows});
+        tick();
+        assert_int_equal(find_fact(FACT_NOTICED)->noticed.until_ms, from);
+        now_ms = from + 2000;
+        go(INPUT_STOPPED, 1);
+        tick();
+        now_ms = from + 10000;
+        tick();
+        assert_true(is_placed(1));
+        now_ms += 1000;
+        assert_true(bucket("V100-16", BUCKET_DRAINING) == D * 2000 + D * 8000);
+        assert_true(bucket("V100-16", BUCKET_UNMEASURED) == D * 20000 + D * 1000);
+        assert_true(row("b", METHOD_WHOLE, STANDING_STANDARD)->lost[LOSS_DRAINED] == D * 20000);
+        assert_true(ledger_loss_refunded(LOSS_DRAINED));
+}
+
 /* a's promise of one device is unused; b's two jobs stand on it and on the other one. */
 static void what_is_lent_is_what_others_use_of_a_promise(void **state)
 {
@@ -541,6 +569,7 @@ int main(void)
                 TEST(free_devices_that_nothing_fits_are_stranded),
                 TEST(devices_without_cores_are_stranded),
                 TEST(a_stop_is_charged_to_whom_it_was_for),
+                TEST(leaving_late_and_maintenance_are_draining),
                 TEST(what_is_lent_is_what_others_use_of_a_promise),
                 TEST(what_fits_no_table_is_counted_together),
                 TEST(no_memory_makes_no_ledger),

@@ -238,7 +238,13 @@ static void the_pool_is_read(void **state)
                 "     fabric: nvswitch, nvlink: d1, labels: {driver: '570', zone: a}}\n"
                 "  - {name: s1, plane: serving, fabric: nvlink, link_group: 2, drained: true,\n"
                 "     devices: {model: A100-40, count: 4, unhealthy: [0, 3]}}\n"
-                "  - {name: cpu1, cpu: 500m, ram: 4Gi}\n"
+                "  - {name: cpu1, cpu: 500m, ram: 4Gi, drained: true,\n"
+                "     drain_by: 2027-01-04T08:00Z}\n"
+                "maintenance:\n"
+                "  - {name: firmware, plane: serving, from: 2027-01-05T08:00Z,\n"
+                "     until: 2027-01-05T10:00Z, every: 7d, last: 2028-01-01T00:00Z}\n"
+                "  - {name: power, from: 2027-02-01T00:00Z, until: 2027-02-02T00:00Z}\n"
+                "  - {name: fan, node: gpu-03, from: 2027-03-01T00:00Z, until: 2027-03-01T01:00Z}\n"
                 "prices: {H100-80: 2.40, T4: 0.000001}\ncurrency: EUR\n";
 
         assert_non_null(vocab);
@@ -277,6 +283,19 @@ static void the_pool_is_read(void **state)
         assert_int_equal(serve->cpu_milli, CPU_MILLI_MAX);
         assert_int_equal(pool->nodes[5].devices, 0);
         assert_int_equal(pool->nodes[5].cpu_milli, 500);
+        assert_int_equal(pool->nodes[5].drain_by_ms, 1799049600000);
+        assert_int_equal(serve->drain_by_ms, 0);
+        const struct maintenance_window *windows = pool->maintenance.windows;
+        assert_int_equal(pool->maintenance.count, 3);
+        assert_string_equal(windows[0].name, "firmware");
+        assert_int_equal(windows[0].plane, pool->planes[1].word);
+        assert_int_equal(windows[0].when.from_ms, 1799049600000 + CALENDAR_DAY_MS);
+        assert_int_equal(windows[0].when.until_ms - windows[0].when.from_ms, 2 * 3600000);
+        assert_int_equal(windows[0].when.every_ms, 7 * CALENDAR_DAY_MS);
+        assert_true(windows[0].when.last_ms > windows[0].when.from_ms);
+        assert_true(windows[1].plane == 0 && windows[1].node == 0 && windows[1].when.every_ms == 0);
+        assert_int_equal(windows[2].node, pool->nodes[2].name);
+        assert_int_equal(maintenance_check(&pool->maintenance, &err), 0);
         assert_int_equal(pool->devices[h100], 32);
         assert_int_equal(pool->devices[a100], 2);
         assert_int_equal(pool_doc_devices(pool), 34);
@@ -286,7 +305,8 @@ static void the_pool_is_read(void **state)
         vocab_free(vocab);
 }
 
-#define NODES "kind: Pool\nnodes:\n  - "
+#define NODES  "kind: Pool\nnodes:\n  - "
+#define WINDOW ", from: 2027-01-04T08:00Z, until: 2027-01-04T10:00Z"
 
 static void bad_pools_are_refused_with_place_and_way_out(void **state)
 {
@@ -339,6 +359,31 @@ static void bad_pools_are_refused_with_place_and_way_out(void **state)
                 {NODES "{name: a, labels: [x]}\n", "is a list; write a map"},
                 {NODES "{name: a, labels: {x: }}\n", "has no value"},
                 {NODES "{name: a, drained: yes}\n", "'yes' is neither true nor false"},
+                {NODES "{name: a, drain_by: 2027-01-04T08:00Z}\n", "add drained: true"},
+                {NODES "{name: a, drained: true, drain_by: 5m}\n", "no time with a zone"},
+                {NODES "{name: a}\nmaintenance: {}\n", "is a map; write a list"},
+                {NODES "{name: a}\nmaintenance: [{from: 2027-01-04T08:00Z}]\n",
+                 "field 'name' is missing"},
+                {NODES "{name: a}\nmaintenance: [{name: w, from: 2027-01-04T08:00Z}]\n",
+                 "field 'until' is missing"},
+                {NODES "{name: a}\nmaintenance: [{name: w" WINDOW ", plan: x}]\n",
+                 "did you mean 'plane'"},
+                {NODES "{name: a}\nmaintenance: [{name: w" WINDOW ", plane: x}]\n",
+                 "the pool has no planes"},
+                {NODES "{name: a}\nmaintenance: [{name: w" WINDOW ", node: b}]\n",
+                 "'b' is no node of this pool"},
+                {NODES "{name: a, plane: p}\nplanes: {p: {}}\nmaintenance: [{name: w" WINDOW
+                       ", node: a, plane: p}]\n",
+                 "stands beside a plane"},
+                {NODES "{name: a}\nmaintenance: [{name: w" WINDOW "}, {name: w" WINDOW "}]\n",
+                 "'w' stands twice"},
+                {NODES "{name: a}\nmaintenance: [{name: w" WINDOW ", every: 1h}]\n",
+                 "would begin anew before it ends"},
+                {NODES "{name: a}\nmaintenance: [{name: w" WINDOW ", last: 2028-01-04T08:00Z}]\n",
+                 "add every: 7d"},
+                {NODES "{name: a}\nmaintenance: [{name: w, from: 2027-01-04T08:00Z, until: "
+                       "2029-01-04T08:00Z}]\n",
+                 "for good, write drained: true at the node"},
                 {NODES "{name: a}\nprices: {T5: 1}\n", "did you mean 'T4'"},
                 {NODES "{name: a}\nprices: {T4: -1}\n", "'-1'"},
                 {NODES "{name: a}\nprices: {T4: }\n", "has no price"},
@@ -356,6 +401,28 @@ static void bad_pools_are_refused_with_place_and_way_out(void **state)
                 assert_null(pool);
                 check_has(err.text, "p.yaml:");
                 check_has(err.text, rows[i].sentence);
+                vocab_free(vocab);
+        }
+}
+
+static void a_pool_holds_64_windows_and_no_more(void **state)
+{
+        (void)state;
+        for (unsigned count = MAINTENANCE_MAX; count <= MAINTENANCE_MAX + 1; count++) {
+                static char text[16384];
+                struct vocab *vocab = vocab_new();
+                struct pool_doc *pool = NULL;
+                struct err err = {0};
+                size_t at = (size_t)snprintf(text, sizeof text, NODES "{name: a}\nmaintenance:\n");
+                for (unsigned w = 0; w < count; w++)
+                        at += (size_t)snprintf(text + at, sizeof text - at,
+                                               "  - {name: w%u" WINDOW "}\n", w);
+                assert_non_null(vocab);
+                int rc = decode(text, vocab, &pool, &err);
+                assert_int_equal(rc == 0, count == MAINTENANCE_MAX);
+                if (rc)
+                        check_has(err.text, "has 65 entries");
+                pool_doc_free(pool);
                 vocab_free(vocab);
         }
 }
@@ -423,6 +490,7 @@ int main(void)
                 cmocka_unit_test(periods_begin_and_end_with_the_calendar),
                 cmocka_unit_test(the_pool_is_read),
                 cmocka_unit_test(bad_pools_are_refused_with_place_and_way_out),
+                cmocka_unit_test(a_pool_holds_64_windows_and_no_more),
                 cmocka_unit_test(a_pool_holds_a_hundred_thousand_nodes),
                 cmocka_unit_test(no_memory_is_an_error_at_every_step),
         };

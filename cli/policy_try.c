@@ -1,0 +1,143 @@
+#include "cli/policy_try.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/command.h"
+#include "plan/plan.h"
+#include "proto/scenario.h"
+#include "sim/history.h"
+
+static bool is_document(const char *text)
+{
+        static const char *const ends[] = {".yaml", ".yml", ".json"};
+        size_t length = strlen(text);
+
+        for (size_t e = 0; e < ARRAY_LEN(ends); e++)
+                if (length > strlen(ends[e]) &&
+                    str_equal(text + length - strlen(ends[e]), ends[e]))
+                        return true;
+        return strchr(text, '/') != NULL;
+}
+
+/* A file, from the folder we are in, or a rule that is known by name. */
+static int policy_of(const char *text, struct scenario_policy *ret_policy, struct err *err)
+{
+        const char *names[RULE_FILE];
+        char near[STR_NEAR_MAX], show[STR_SHOW_MAX];
+
+        (void)str_copy(ret_policy->name, sizeof ret_policy->name, str_show(text, show));
+        for (unsigned r = 0; r < RULE_FILE; r++) {
+                names[r] = history_rule_name((enum history_rule)r);
+                ret_policy->rule = (enum history_rule)r;
+                if (str_equal(names[r], text))
+                        return 0;
+        }
+        ret_policy->rule = RULE_FILE;
+        if (!is_document(text))
+                return err_set(err, ERR_INPUT,
+                               "--against '%s' is neither a policy file (.yaml, .yml, .json) nor "
+                               "known; %s",
+                               show, str_near(names, RULE_FILE, text, near, sizeof near));
+        if (!str_copy(ret_policy->path, sizeof ret_policy->path, text))
+                return err_set(err, ERR_INPUT, "the path of '%s' is longer than %d bytes", show,
+                               SCENARIO_PATH_MAX - 1);
+        return 0;
+}
+
+static int choose_policies(const struct command_call *call, struct scenario *scenario,
+                           struct err *err)
+{
+        const char *against = command_value(call, "against"), *file = call->arguments[1];
+        struct scenario_policy *policies = scenario->policies;
+        int rc;
+
+        memset(policies, 0, 2 * sizeof *policies);
+        rc = policy_of(against ? against : "default", &policies[0], err);
+        if (rc < 0)
+                return rc;
+        char show[STR_SHOW_MAX];
+        policies[1].rule = RULE_FILE;
+        (void)str_copy(policies[1].name, sizeof policies[1].name, str_show(file, show));
+        if (!str_copy(policies[1].path, sizeof policies[1].path, file))
+                return err_set(err, ERR_INPUT, "the path of '%s' is longer than %d bytes", show,
+                               SCENARIO_PATH_MAX - 1);
+        if (policies[0].rule == RULE_FILE && str_equal(policies[0].path, policies[1].path))
+                return err_set(err, ERR_INPUT,
+                               "%s is tried against itself; name another file with --against",
+                               show);
+        scenario->policies_count = 2;
+        scenario->placements_count = 1;
+        return 0;
+}
+
+static int load_history(const struct command_call *call, const struct model_table *models,
+                        struct scenario *scenario, struct err *err)
+{
+        const char *history = command_value(call, "history"), *seeds = command_value(call, "seeds");
+        int rc;
+
+        if (call->arguments_count != 2)
+                return err_set(err, ERR_INPUT,
+                               "try takes one file: berth policy try FILE --history SCENARIO");
+        if (command_value(call, "pool"))
+                return err_set(err, ERR_INPUT,
+                               "--pool goes with check only; the pool of try is the history's");
+        if (!history)
+                return err_set(err, ERR_INPUT,
+                               "try needs --history SCENARIO.yaml (kind: Replay, with jobs_csv or "
+                               "sacct): docs/replay.md");
+        if ((rc = scenario_load_with(history, models, scenario, err)) < 0)
+                return rc;
+        if (!scenario_is_history(scenario))
+                return err_set(err, ERR_INPUT,
+                               "%s: its workload is no history, so no job of it waits; name one "
+                               "with jobs_csv or sacct",
+                               history);
+        if (seeds && (rc = scenario_parse_seeds(seeds, scenario, err)) < 0)
+                return err_prefix(err, "--seeds");
+        return choose_policies(call, scenario, err);
+}
+
+static int put_out(const char *json, const struct scenario *scenario,
+                   const struct history_result *result, size_t width, struct err *err)
+{
+        char *text = NULL;
+        size_t size;
+        int rc = 0;
+
+        if (!json || !str_equal(json, "-"))
+                rc = policy_try_print(scenario, result, width, stdout, err);
+        if (rc < 0 || !json)
+                return rc;
+        rc = policy_try_json(scenario, result, &text, &size, err);
+        if (rc == 0)
+                rc = file_write(json, text, size, err);
+        mem_free(text);
+        return rc;
+}
+
+int policy_try(const struct command_call *call, const struct model_table *models, size_t width,
+               struct err *err)
+{
+        struct scenario *scenario = mem_new(1, sizeof *scenario);
+        struct history_result *result = mem_new(1, sizeof *result);
+        struct planner *planner = planner_new();
+        struct replay_hooks hooks = {.make_plan = plan_make, .plan_arg = planner};
+        int rc = scenario && result && planner ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+
+        if (rc == 0)
+                rc = load_history(call, models, scenario, err);
+        if (rc == 0)
+                rc = history_run_scenario(scenario, models, &hooks, result, err);
+        if (rc == 0)
+                rc = put_out(command_value(call, "json"), scenario, result, width, err);
+        history_result_done(result);
+        planner_free(planner);
+        mem_free(result);
+        mem_free(scenario);
+        return rc;
+}

@@ -1,0 +1,151 @@
+#include "engine/drain.h"
+
+#include "engine/decide_impl.h"
+
+/* ---- who may start ---- */
+
+static bool has_known_length(const struct state *state, const struct workload *workload)
+{
+        const struct bucket *bucket = &state->buckets[workload->bucket];
+
+        if (workload->service)
+                return false;
+        return workload->time_limit_ms > 0 ||
+               (state->accounts &&
+                run_times_known(state->accounts->times, bucket->tenant,
+                                run_times_width(bucket_devices(state, bucket))));
+}
+
+static bool saves_when_told(const struct workload *workload, const struct service_class *class)
+{
+        return workload->checkpoint_within_ms > 0 &&
+               workload->checkpoint_within_ms <= class->notice_ms;
+}
+
+int64_t leaves_ms(const struct state *state, uint32_t slot, int64_t now_ms)
+{
+        const struct workload *workload = &state->workloads[slot];
+
+        if (state->nodes_closing == 0)
+                return now_ms;
+        int64_t stays = has_known_length(state, workload)
+                                ? expected_left_ms(state, slot, BACKFILL_PERCENT, now_ms)
+                                : DRAIN_LEAD_MS;
+
+        if (!state->accounts || workload->service)
+                return now_ms + stays;
+        const struct service_class *class = class_of(state, workload->bucket);
+        int64_t saved = saves_when_told(workload, class) ? RUN_TIME_LEAST_MS
+                                                         : workload->checkpoint_every_ms;
+        /* Time for one checkpoint at least: what it does then is not in vain. */
+        if (class->stop != STOP_NEVER && saved > 0 && saved + class->notice_ms < stays)
+                stays = saved + class->notice_ms;
+        return now_ms + stays;
+}
+
+/* ---- who is told ---- */
+
+/* When the first of its nodes is to be empty, and why. INT64_MAX: none is. */
+static int64_t leave_by_ms(const struct state *state, const struct workload *workload,
+                           enum notice_cause *ret_cause)
+{
+        int64_t by_ms = INT64_MAX;
+
+        for (uint32_t at = workload->first_member; at != NONE; at = state->members[at].next) {
+                const struct node *node = &state->nodes[state->members[at].node];
+                int64_t empty_by = node_empty_by_ms(node);
+                if (empty_by >= by_ms)
+                        continue;
+                by_ms = empty_by;
+                *ret_cause = empty_by < node_closes_ms(node) ? NOTICE_DRAIN : NOTICE_MAINTENANCE;
+        }
+        return by_ms;
+}
+
+static bool is_frozen(const struct state *state, const struct workload *workload)
+{
+        for (uint32_t at = workload->first_member; at != NONE; at = state->members[at].next)
+                if (state->nodes[state->members[at].node].frozen)
+                        return true;
+        return false;
+}
+
+/* Whether it is told now, and until when it may run then. */
+static bool is_due(const struct state *state, uint32_t slot, int64_t by_ms, int64_t now_ms,
+                   int64_t *ret_until_ms)
+{
+        const struct workload *workload = &state->workloads[slot];
+        const struct service_class *class = class_of(state, workload->bucket);
+        int64_t until = now_ms + class->notice_ms;
+
+        if (now_ms >= by_ms - class->notice_ms - DRAIN_EARLY_MS) {
+                *ret_until_ms = until > by_ms ? until : by_ms;
+                return true;
+        }
+        if (workload->checkpoint_every_ms == 0 || saves_when_told(workload, class) ||
+            workload->since_ms + workload->saved_ms + workload->checkpoint_every_ms <= by_ms ||
+            now_ms + expected_left_ms(state, slot, BACKFILL_PERCENT, now_ms) <= by_ms)
+                return false;
+        *ret_until_ms = until;
+        return true;
+}
+
+/* By another fact of this group: its time limit. */
+static bool is_told(const struct memo *memo, uint32_t facts, uint64_t workload)
+{
+        for (uint32_t i = 0; i < facts; i++)
+                if (memo->facts[i].kind == FACT_NOTICED &&
+                    memo->facts[i].noticed.workload == workload)
+                        return true;
+        return false;
+}
+
+int decide_drains(struct memo *memo, const struct state *state, int64_t now_ms, struct err *err)
+{
+        uint32_t before = memo->facts_count;
+
+        if (state->nodes_closing == 0)
+                return 0;
+        for (uint32_t w = 0; w < state->workload_slots.high; w++) {
+                const struct workload *workload = &state->workloads[w];
+                enum notice_cause cause = NOTICE_DRAIN;
+                int64_t until;
+                if (!workload->live || workload->members_placed == 0 || workload->notice_until_ms)
+                        continue;
+                int64_t by_ms = leave_by_ms(state, workload, &cause);
+                if (by_ms == INT64_MAX || !is_due(state, w, by_ms, now_ms, &until) ||
+                    is_frozen(state, workload) || is_told(memo, before, workload->id))
+                        continue;
+                struct fact *fact = fact_add(memo, FACT_NOTICED);
+                if (!fact)
+                        return no_memory(err);
+                fact->noticed.workload = workload->id;
+                fact->noticed.plan = NONE;
+                fact->noticed.cause = cause;
+                fact->noticed.until_ms = until;
+                fact->noticed.leave_by_ms = by_ms;
+                fact->noticed.units = 0;
+        }
+        return 0;
+}
+
+int decide_stays(struct memo *memo, const struct state *state, int64_t now_ms, struct err *err)
+{
+        for (uint32_t w = 0; state->noticed > 0 && w < state->workload_slots.high; w++) {
+                const struct workload *workload = &state->workloads[w];
+                enum notice_cause cause;
+                int64_t until;
+                if (!workload->live || workload->leave_by_ms == 0 ||
+                    workload->notice_until_ms <= now_ms)
+                        continue;
+                int64_t by_ms = leave_by_ms(state, workload, &cause);
+                if (by_ms <= workload->leave_by_ms ||
+                    (by_ms != INT64_MAX && is_due(state, w, by_ms, now_ms, &until)))
+                        continue;
+                struct fact *fact = fact_add(memo, FACT_NOTICE_WITHDRAWN);
+                if (!fact)
+                        return no_memory(err);
+                fact->stays = workload->id;
+        }
+        return 0;
+}
