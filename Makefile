@@ -32,6 +32,10 @@ bench-%: build           ## the benchmark of one area, e.g. make bench-engine
 		$$(ls $(BUILD)/bench | sed -n 's/^bench-\([a-z_]*\)$$/\1/p') >&2; exit 2; }
 	@$(BUILD)/bench/$@
 
+bench-policy: build      ## what a policy costs: plans, placing with 200 tenants, explanations
+	@$(BUILD)/bench/bench-policy
+	@$(BUILD)/bench/bench-explain
+
 fuzz: deps               ## each fuzz target for FUZZ_SECONDS (60)
 	@[ -f $(BUILD_FUZZ)/build.ninja ] || CC=clang meson setup $(BUILD_FUZZ) \
 		-Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false

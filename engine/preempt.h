@@ -1,7 +1,7 @@
 /* preempt.h - plans that make room for waiting work by stopping running work.
  *
  * A plan is whole before anybody is told: the places of all members, the victims, what it costs.
- * Victims are eligible by cause and class (see may_stop in preempt.c); the least lost work wins;
+ * Victims are eligible by cause and class (see may_stop in preempt_terms.c); the least lost work wins;
  * who turns out not to be needed is dropped. A plan's devices are locked for its beneficiary until
  * it starts, or the plan is withdrawn.
  */
