@@ -540,7 +540,6 @@ static void a_tenants_text_stays_when_others_change(void **state)
         (void)state;
         char *texts[3];
 
-        open_pool(NULL);
         close_all(NULL);
         texts[0] = view_of_full_pool(2, "blue");
         texts[1] = view_of_full_pool(2, "secret-team");
