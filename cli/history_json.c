@@ -24,7 +24,7 @@ static json_t *number(double value)
         return json_real(value);
 }
 
-static const char *decimal(history_unit_ms value, char buf[DECIMAL_MAX])
+static const char *decimal(unit_ms value, char buf[DECIMAL_MAX])
 {
         char *at = buf + DECIMAL_MAX - 1;
 

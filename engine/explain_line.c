@@ -126,59 +126,12 @@ struct key key_of(struct line_up *line, uint32_t number)
         return key;
 }
 
-/* ---- waiters ---- */
-
-struct waiter waiter_of(const struct state *state, uint32_t slot)
-{
-        const struct workload *workload = &state->workloads[slot];
-        struct waiter waiter = {.slot = slot, .arrival = workload->arrival};
-
-        if (!state->accounts)
-                return waiter;
-        const struct service_class *class = class_of(state, workload->bucket);
-        waiter.waited_ms = waited_ms(state, slot, state->now_ms);
-        waiter.rescued = workload->rescued;
-        waiter.level = workload->rescued ? 0 : (uint8_t)slice_level(class, workload->attained_ms);
-        if (class->order == ORDER_SHORTEST)
-                waiter.expected_ms =
-                        expected_run_ms(state, slot, ORDER_PERCENT, workload->attained_ms);
-        return waiter;
-}
-
-/* As order.c compares inside a bucket. */
-bool waits_before(const struct waiter *a, const struct waiter *b)
-{
-        if (a->rescued != b->rescued)
-                return a->rescued;
-        if (a->level != b->level)
-                return a->level < b->level;
-        if (a->expected_ms > 0 && b->expected_ms > 0 && !a->rescued) {
-                uint64_t x = (uint64_t)(a->waited_ms + AGEING_MS) / 1000 *
-                             ((uint64_t)b->expected_ms / 1000 + 1);
-                uint64_t y = (uint64_t)(b->waited_ms + AGEING_MS) / 1000 *
-                             ((uint64_t)a->expected_ms / 1000 + 1);
-                if (x != y)
-                        return x > y;
-        }
-        return a->arrival < b->arrival;
-}
-
-bool is_eligible(const struct state *state, const struct workload *workload)
-{
-        if (workload->holds)
-                return false;
-        if (workload->array == 0 || workload->array_at_once == 0)
-                return true;
-        uint32_t running = map_get(state->array_running, workload->array);
-        return running == MAP_NONE || running < workload->array_at_once;
-}
-
 bool place_before(const struct line_up *line, const struct place_in_line *a,
                   const struct place_in_line *b)
 {
         int order = compare_keys(line, &a->key, &b->key);
 
-        return order != 0 ? order < 0 : waits_before(&a->waiter, &b->waiter);
+        return order != 0 ? order < 0 : waiter_compare(&a->waiter, &b->waiter) < 0;
 }
 
 /* ---- life ---- */

@@ -35,12 +35,8 @@ struct place_in_line {
 struct key key_of(struct line_up *line, uint32_t bucket);
 /* Below 0: a goes before b, whoever of them it is. */
 int compare_keys(const struct line_up *line, const struct key *a, const struct key *b);
-struct waiter waiter_of(const struct state *state, uint32_t slot);
-bool waits_before(const struct waiter *a, const struct waiter *b);      /* of equal keys */
 bool place_before(const struct line_up *line, const struct place_in_line *a,
                   const struct place_in_line *b);
-/* Whether it is not held. */
-bool is_eligible(const struct state *state, const struct workload *workload);
 
 void line_up_init(struct line_up *line, struct explainer *x, const struct asking *asking);
 void line_up_done(struct line_up *line);

@@ -102,7 +102,7 @@ static void count_waiter(struct counting *it, uint32_t number, const struct key 
 
         if (order == 0) {
                 struct waiter waiter = waiter_in(it, slot);
-                ahead = waits_before(&waiter, &it->own.waiter);
+                ahead = waiter_compare(&waiter, &it->own.waiter) < 0;
         }
         it->ret->in_tenant += own && ahead;
         if (ahead || bucket != &state->buckets[state->workloads[it->own.waiter.slot].bucket])
@@ -130,10 +130,10 @@ static void count_bucket(struct counting *it, uint32_t number)
                         continue;
                 struct key lost = key;
                 lost.displaced = true;
-                if (is_eligible(state, workload) && workload->displaced)
+                if (may_start(state, workload) && workload->displaced)
                         count_waiter(it, number, &lost,
                                      compare_keys(it->line, &lost, &it->own.key), slot);
-                else if (is_eligible(state, workload))
+                else if (may_start(state, workload))
                         count_waiter(it, number, &key, order, slot);
                 else
                         it->line->x->rivals.timed += (workload->holds & HOLD_START) != 0;

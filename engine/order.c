@@ -66,7 +66,7 @@ bool is_wide(const struct state *state, const struct bucket *bucket)
 
 /* ---- inside a bucket ---- */
 
-static int waiter_compare(const struct waiter *a, const struct waiter *b)
+int waiter_compare(const struct waiter *a, const struct waiter *b)
 {
         if (a->displaced != b->displaced)
                 return a->displaced ? -1 : 1;
@@ -91,7 +91,7 @@ static int sort_compare(const void *a, const void *b)
         return waiter_compare(a, b);
 }
 
-static struct waiter waiter_of(const struct state *state, uint32_t slot)
+struct waiter waiter_of(const struct state *state, uint32_t slot)
 {
         const struct workload *workload = &state->workloads[slot];
         struct waiter waiter = {.slot = slot, .arrival = workload->arrival};

@@ -37,6 +37,10 @@ struct waiter {
         bool rescued, displaced;
 };
 
+struct waiter waiter_of(const struct state *state, uint32_t slot);
+/* Below 0: a goes before b, of equal buckets. Never 0 between two. */
+int waiter_compare(const struct waiter *a, const struct waiter *b);
+
 /* A bucket's waiters in order, as far as known; a cache. */
 struct line {
         struct waiter *waiters;

@@ -13,6 +13,7 @@
 
 #include "engine/fact.h"
 #include "engine/tenancy.h"
+#include "engine/units.h"
 #include "sim/job_record.h"
 
 struct err;
@@ -60,11 +61,9 @@ struct history_tenant {
 #undef X
 };
 
-__extension__ typedef unsigned __int128 history_unit_ms;
-
 struct history_bucket {
         char name[HISTORY_BUCKET_MAX];
-        history_unit_ms unit_ms; /* of all seeds together: it must add up exactly */
+        unit_ms unit_ms; /* of all seeds together: it must add up exactly */
 };
 
 struct history_figures {

@@ -49,7 +49,7 @@ static void set_rows(void)
         all->waited_device_hours[GATE_FIT] = 3.5;
         all->eta_p90_coverage_pct = 89.5;
         all->ledger_count = 2;
-        all->ledger[0] = (struct history_bucket){"delivered", (history_unit_ms)1 << 100};
+        all->ledger[0] = (struct history_bucket){"delivered", (unit_ms)1 << 100};
         all->ledger[1] = (struct history_bucket){"free", 0};
 }
 
