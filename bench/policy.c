@@ -156,7 +156,8 @@ struct crowd {
         struct policy_doc *policy, *domains;
 };
 
-/* Of each ten tenants one may hold nothing: its work waits for its quota. `apart`: each is a trust
+/* Of each ten tenants one may hold no device: its work waits for its quota. Every class may get what
+ * the pods get without a policy, so that the same ones are placed. `apart`: each tenant is a trust
  * domain of its own, so that shares of one device are all of one tenant. */
 static struct policy_doc *crowd_policy(const struct model_table *models, bool apart)
 {
@@ -165,7 +166,7 @@ static struct policy_doc *crowd_policy(const struct model_table *models, bool ap
 
         check_memory(text);
         used += (size_t)sprintf(text, "kind: Policy\npreset: protected\n"
-                                      "classes: {interactive: {}, batch: {},\n"
+                                      "classes: {interactive: {}, batch: {above_limit: wait},\n"
                                       "  training: {methods: [whole, slice, share]}}\n"
                                       "tenants:\n");
         for (unsigned t = 0; t < TENANTS; t++)
@@ -228,10 +229,14 @@ static double place_list(struct crowd *crowd, const struct policy_doc *policy, u
         rng_init(&rng, seed);
         if (policy) {
                 set_policy(runner.state, runner.memo, policy, 0);
-                for (unsigned w = 0; w < WAITING; w++)
-                        submit_pod(&runner, &crowd->pods.needs[rng_below(&rng, crowd->pods.count)],
-                                   id++, (uint16_t)(w % (TENANTS / 10) * 10),
-                                   (uint16_t)rng_below(&rng, 3), false);
+                while (runner.state->waiting < WAITING) {
+                        const struct need *need =
+                                &crowd->pods.needs[rng_below(&rng, crowd->pods.count)];
+                        uint16_t tenant = (uint16_t)(id % (TENANTS / 10) * 10);
+                        if (need->devices > 0)  /* of cores they may hold what they like */
+                                submit_pod(&runner, need, id++, tenant,
+                                           (uint16_t)rng_below(&rng, 3), false);
+                }
         }
         for (uint32_t p = 0; p < crowd->pods.count; p++)
                 order[p] = p;
