@@ -38,8 +38,8 @@ static bool tables_new(struct accounts *accounts)
         accounts->times = run_times_new(tenants);
         return accounts->held && accounts->spare && accounts->within && accounts->pot &&
                accounts->drawn && accounts->reserved && accounts->reserved_keep &&
-               accounts->pot_of && accounts->root && accounts->briefs && accounts->first && accounts->last &&
-               accounts->standard && accounts->dirty && accounts->budgets &&
+               accounts->pot_of && accounts->root && accounts->briefs && accounts->first &&
+               accounts->last && accounts->standard && accounts->dirty && accounts->budgets &&
                accounts->counted_ms && accounts->times;
 }
 
@@ -121,7 +121,8 @@ static void fill_brief(struct accounts *accounts, uint32_t number)
         }
         for (unsigned d = 0; d < DEVICE_DIMENSIONS; d++)
                 brief->special |= amount_number(tenant->protect[d]) > 0;
-        brief->special |= tenant->budgets_count > 0 || accounts->tenancy->reservations_count > 0;
+        brief->budgets |= tenant->budgets_count > 0;
+        brief->special |= brief->budgets || accounts->tenancy->reservations_count > 0;
 }
 
 struct accounts *accounts_new(const struct tenancy *tenancy, struct err *err)

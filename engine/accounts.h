@@ -26,6 +26,7 @@ struct tenant_brief {
         uint64_t limited;               /* bit = model with a limit */
         bool limited_any;               /* all models together */
         bool special;                   /* other limits on what is held, promises, budgets */
+        bool budgets;
 };
 
 struct accounts {
@@ -115,6 +116,10 @@ void holding_of(const struct state *state, uint32_t slot, struct holding *ret_ho
 /* Whether one promise has room for all of it, and which. */
 bool accounts_draw(const struct accounts *accounts, uint16_t tenant, const struct holding *holding,
                    struct promise *ret_promise);
+
+/* Whether a start of the tenant's can let others start: it draws on what is kept of any model, or
+ * finds that a new period of a budget has begun. */
+bool accounts_start_opens(const struct accounts *accounts, uint16_t tenant);
 
 /* borrowed / weight of the tenants in the order of the tree, level by level: below 0, 0 or above 0
  * as `a` borrowed less, as much, or more. `models`: as the work of each could use; the model on

@@ -54,6 +54,11 @@ bool accounts_draw(const struct accounts *accounts, uint16_t tenant, const struc
         return false;
 }
 
+bool accounts_start_opens(const struct accounts *accounts, uint16_t tenant)
+{
+        return accounts->kept[DIM_ANY] > 0 || accounts->briefs[tenant].budgets;
+}
+
 /* ---- limits ---- */
 
 static bool above(const struct accounts *accounts, uint32_t tenant, unsigned dimension,

@@ -657,8 +657,10 @@ static int start_one(struct memo *memo, const struct state *state, const struct 
                 if (rc < 0)
                         return rc;
                 if (rc == 1) {
-                        *ret_last = only_new(memo, state, input) &&
-                                    state->buckets[it.bucket].count == 1;
+                        const struct bucket *bucket = &state->buckets[it.bucket];
+                        *ret_last = only_new(memo, state, input) && bucket->count == 1 &&
+                                    !(state->accounts &&
+                                      accounts_start_opens(state->accounts, bucket->tenant));
                         if (*ret_last)
                                 settle(memo, state);
                         return 1;

@@ -32,28 +32,55 @@ static bool is_wide(const struct book *book, const struct request *request)
         return devices > 1 && devices >= whole_node(book);
 }
 
-/* What vanishing work holds of the node itself. */
-static void vanished(const struct book *book, uint32_t node, struct book_node *ret_free)
+/* `times`: members; below 0 they leave. */
+static void hold(struct book_node *node, const struct need *need, int64_t times)
+{
+        uint64_t by = (uint64_t)times;  /* wraps, as meant */
+
+        node->cpu += need->cpu_milli * by;
+        node->ram += need->ram_mib * by;
+        node->disk += need->disk_mib * by;
+        node->network += need->network_mbit * by;
+}
+
+static int64_t places_on(const struct book_place *places, unsigned count, uint32_t node)
+{
+        int64_t here = 0;
+
+        for (unsigned p = 0; p < count; p++)
+                here += places[p].node == node;
+        return here;
+}
+
+/* What is held of the node itself when vanishing work is gone, with what other plans keep of it. */
+static void held_of_node(const struct book *book, uint32_t node, uint64_t beneficiary,
+                         struct book_node *ret_held)
 {
         const struct book_node *now = &book->nodes[node];
 
-        ret_free->cpu = now->cpu;
-        ret_free->ram = now->ram;
-        ret_free->disk = now->disk;
-        ret_free->network = now->network;
+        ret_held->cpu = now->cpu;
+        ret_held->ram = now->ram;
+        ret_held->disk = now->disk;
+        ret_held->network = now->network;
         for (uint64_t w = 1; w <= book->last_id; w++) {
                 const struct book_work *work = &book->works[w];
-                if (!work->vanishes || work->status != WORK_RUNS)
-                        continue;
-                for (unsigned m = 0; m < work->placed; m++) {
-                        if (work->places[m].node != node)
-                                continue;
-                        ret_free->cpu -= work->request.need.cpu_milli;
-                        ret_free->ram -= work->request.need.ram_mib;
-                        ret_free->disk -= work->request.need.disk_mib;
-                        ret_free->network -= work->request.need.network_mbit;
-                }
+                if (work->vanishes && work->status == WORK_RUNS)
+                        hold(ret_held, &work->request.need,
+                             -places_on(work->places, work->placed, node));
         }
+        for (unsigned p = 0; p < BOOK_PLANS; p++) {
+                const struct book_plan *plan = &book->plans[p];
+                if (plan->live && plan->fact.beneficiary != beneficiary)
+                        hold(ret_held, &book->works[plan->fact.beneficiary].request.need,
+                             places_on(plan->places, plan->places_count, node));
+        }
+}
+
+/* What is wanted beside what stays; nothing is always there, also where a node that shrank holds more
+ * than it has. */
+static bool too_much(uint64_t stays, uint64_t wanted, uint64_t there)
+{
+        return wanted > 0 && stays + wanted > there;
 }
 
 /* Whether the places fit when the vanishing work is gone: NULL, or what does not. Parts of one plan
@@ -75,11 +102,12 @@ static const char *does_not_fit(struct book *book, const struct request *request
                         here += facts[k].kept.place.node == place->node;
                 if (!book_admits(book, place->node, need))
                         why = "the node is down, drained or not for it";
-                vanished(book, place->node, &left);
-                if (left.cpu + here * need->cpu_milli > node->desc.cpu_milli ||
-                    left.ram + (uint64_t)here * need->ram_mib > node->desc.ram_mib ||
-                    left.disk + (uint64_t)here * need->disk_mib > node->desc.disk_mib ||
-                    left.network + (uint64_t)here * need->network_mbit > node->desc.network_mbit)
+                held_of_node(book, place->node, request->workload, &left);
+                if (too_much(left.cpu, (uint64_t)here * need->cpu_milli, node->desc.cpu_milli) ||
+                    too_much(left.ram, (uint64_t)here * need->ram_mib, node->desc.ram_mib) ||
+                    too_much(left.disk, (uint64_t)here * need->disk_mib, node->desc.disk_mib) ||
+                    too_much(left.network, (uint64_t)here * need->network_mbit,
+                             node->desc.network_mbit))
                         why = "the node has too few cores or too little memory, disk or network";
                 for (unsigned i = 0; !why && i < place->parts_count; i++) {
                         if (!book_lies_well(book, place->node, &place->parts[i]))

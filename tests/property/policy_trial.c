@@ -14,6 +14,7 @@ struct logged {
         struct input input;
         int64_t now_ms;
         unsigned policy;
+        uint64_t hash_after;
 };
 
 /* ---- life ---- */
@@ -89,7 +90,7 @@ static bool keep_input(struct trial *trial, const struct input *input)
                 trial->log_room = room;
         }
         trial->log[trial->log_count++] = (struct logged){*input, trial->book->now_ms,
-                                                         trial->policy};
+                                                         trial->policy, 0};
         return true;
 }
 
@@ -241,6 +242,7 @@ int trial_run(struct trial *trial, const struct input *input)
                                                trial->book->now_ms, step, &groups[w], &errs[w]);
                 say(trial, input, step, &groups[0]);
                 if (rcs[0] || rcs[1]) {
+                        trial->log[trial->log_count - 1].hash_after = hash;
                         if (step > 0)
                                 return BOOK_FAIL(trial->book, "step %u fails: %s", step,
                                                  errs[rcs[0] == 0].text);
@@ -260,10 +262,49 @@ int trial_run(struct trial *trial, const struct input *input)
         }
         if (input->kind == INPUT_TICKED && trial->book->tenancy)
                 count_tick(trial->book);
+        trial->log[trial->log_count - 1].hash_after = state_hash(trial->states[TRIAL_KEPT]);
         return check_states(trial);
 }
 
 /* ---- once more ---- */
+
+struct retold {
+        char text[4096];                /* the newest input's facts, as many as it holds */
+        size_t used;
+};
+
+static void retell(void *arg, const struct fact *fact)
+{
+        struct retold *retold = arg;
+        char text[1024];
+
+        fact_print(text, sizeof text, fact);
+        size_t left = sizeof retold->text - retold->used;
+        int length = snprintf(retold->text + retold->used, left, "        %s\n", text);
+        retold->used += (size_t)length < left ? (size_t)length : left - 1;
+}
+
+static bool run_again(struct trial *trial, struct state *state, struct memo *memo,
+                      struct logged *logged)
+{
+        struct retold retold = {.used = 0};
+
+        trial->policy = logged->policy;
+        if (logged->input.kind == INPUT_POLICY_SET)
+                logged->input.accounts = new_accounts(trial);
+        int rc = engine_run(state, memo, &logged->input, logged->now_ms,
+                            trial->verbose ? retell : NULL, &retold, NULL);
+        if (rc && logged->input.kind == INPUT_POLICY_SET)
+                accounts_free(logged->input.accounts);
+        if (state_hash(state) == logged->hash_after)
+                return true;
+        if (trial->verbose)
+                printf("    when every node is looked at:\n%s", retold.text);
+        return BOOK_FAIL(trial->book,
+                         "%s at %" PRId64 " s makes another state when every node is looked at",
+                         input_name(logged->input.kind),
+                         (logged->now_ms - DRAW_START_MS) / 1000);
+}
 
 bool trial_replays(struct trial *trial)
 {
@@ -272,21 +313,9 @@ bool trial_replays(struct trial *trial)
         struct memo *memo = memo_new(trial->placement, MEMO_SCAN);
         bool good = state && memo;
 
-        for (uint32_t i = 0; good && i < trial->log_count; i++) {
-                struct logged *logged = &trial->log[i];
-                trial->policy = logged->policy;
-                if (logged->input.kind == INPUT_POLICY_SET)
-                        logged->input.accounts = new_accounts(trial);
-                int rc = engine_run(state, memo, &logged->input, logged->now_ms, NULL, NULL, NULL);
-                if (rc && logged->input.kind == INPUT_POLICY_SET)
-                        accounts_free(logged->input.accounts);
-        }
-        if (good) {
-                trial->book->checked[PROMISE_REPLAYED]++;
-                good = state_hash(state) == state_hash(trial->states[0]) ||
-                       BOOK_FAIL(trial->book, "the same inputs make another state when every node "
-                                              "is looked at");
-        }
+        for (uint32_t i = 0; good && i < trial->log_count; i++)
+                good = run_again(trial, state, memo, &trial->log[i]);
+        trial->book->checked[PROMISE_REPLAYED] += good;
         memo_free(memo);
         state_free(state);
         return good;
