@@ -1,16 +1,23 @@
 #include "base/map.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/mem.h"
 
 #define SLOTS_MIN 8u
 
+/* An empty slot is all zeros, as new memory comes: a large map costs pages only where it is used. */
 struct map_slot {
         uint64_t key;
-        uint32_t value;                 /* MAP_NONE: the slot is empty */
+        uint32_t held;                  /* value + 1; 0: the slot is empty */
 };
+
+static bool is_empty(const struct map_slot *slot)
+{
+        return slot->held == 0;
+}
 
 void map_init(struct map *map, uint32_t entries_max)
 {
@@ -32,7 +39,7 @@ static uint32_t find(const struct map *map, uint64_t key)
 {
         uint32_t mask = map->slot_count - 1;
         uint32_t at = (uint32_t)map_mix(key) & mask;
-        while (map->slots[at].value != MAP_NONE && map->slots[at].key != key)
+        while (!is_empty(&map->slots[at]) && map->slots[at].key != key)
                 at = (at + 1) & mask;
         return at;
 }
@@ -42,14 +49,12 @@ static int resize(struct map *map, uint32_t slot_count)
         struct map_slot *slots = mem_new(slot_count, sizeof *slots);
         if (!slots)
                 return -ERR_NOMEM;
-        for (uint32_t i = 0; i < slot_count; i++)
-                slots[i].value = MAP_NONE;
 
         struct map old = *map;
         map->slots = slots;
         map->slot_count = slot_count;
         for (uint32_t i = 0; i < old.slot_count; i++)
-                if (old.slots[i].value != MAP_NONE)
+                if (!is_empty(&old.slots[i]))
                         slots[find(map, old.slots[i].key)] = old.slots[i];
         mem_free(old.slots);
         return 0;
@@ -76,8 +81,8 @@ int map_set(struct map *map, uint64_t key, uint32_t value)
         uint32_t at = 0;
         if (map->slots) {
                 at = find(map, key);
-                if (map->slots[at].value != MAP_NONE) {
-                        map->slots[at].value = value;
+                if (!is_empty(&map->slots[at])) {
+                        map->slots[at].held = value + 1;
                         return 0;
                 }
         }
@@ -87,7 +92,7 @@ int map_set(struct map *map, uint64_t key, uint32_t value)
                 return rc;
         if (map->slot_count != slot_count)
                 at = find(map, key);
-        map->slots[at] = (struct map_slot){.key = key, .value = value};
+        map->slots[at] = (struct map_slot){.key = key, .held = value + 1};
         map->count++;
         assert(map->count < map->slot_count);
         return 0;
@@ -95,7 +100,8 @@ int map_set(struct map *map, uint64_t key, uint32_t value)
 
 uint32_t map_get(const struct map *map, uint64_t key)
 {
-        return map->slots ? map->slots[find(map, key)].value : MAP_NONE;
+        /* MAP_NONE is what comes before 0. */
+        return map->slots ? map->slots[find(map, key)].held - 1 : MAP_NONE;
 }
 
 uint32_t map_remove(struct map *map, uint64_t key)
@@ -104,12 +110,12 @@ uint32_t map_remove(struct map *map, uint64_t key)
                 return MAP_NONE;
         uint32_t mask = map->slot_count - 1;
         uint32_t hole = find(map, key);
-        uint32_t value = map->slots[hole].value;
-        if (value == MAP_NONE)
+        if (is_empty(&map->slots[hole]))
                 return MAP_NONE;
+        uint32_t value = map->slots[hole].held - 1;
         map->count--;
         /* Close the gap: an entry moves into the hole unless its home lies behind the hole. */
-        for (uint32_t at = (hole + 1) & mask; map->slots[at].value != MAP_NONE;
+        for (uint32_t at = (hole + 1) & mask; !is_empty(&map->slots[at]);
              at = (at + 1) & mask) {
                 uint32_t home = (uint32_t)map_mix(map->slots[at].key) & mask;
                 if (((at - home) & mask) >= ((at - hole) & mask)) {
@@ -117,7 +123,7 @@ uint32_t map_remove(struct map *map, uint64_t key)
                         hole = at;
                 }
         }
-        map->slots[hole].value = MAP_NONE;
+        map->slots[hole] = (struct map_slot){0};
         return value;
 }
 
@@ -125,8 +131,7 @@ void map_clear(struct map *map)
 {
         if (map->count == 0)
                 return;
-        for (uint32_t i = 0; i < map->slot_count; i++)
-                map->slots[i].value = MAP_NONE;
+        memset(map->slots, 0, map->slot_count * sizeof *map->slots);
         map->count = 0;
 }
 
@@ -134,10 +139,10 @@ bool map_next(const struct map *map, uint32_t *cursor, uint64_t *ret_key, uint32
 {
         for (; *cursor < map->slot_count; ++*cursor) {
                 const struct map_slot *slot = &map->slots[*cursor];
-                if (slot->value == MAP_NONE)
+                if (is_empty(slot))
                         continue;
                 *ret_key = slot->key;
-                *ret_value = slot->value;
+                *ret_value = slot->held - 1;
                 ++*cursor;
                 return true;
         }

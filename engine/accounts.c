@@ -257,12 +257,16 @@ uint64_t accounts_unlent(const struct accounts *accounts, uint32_t tenant, unsig
         return kept > keep ? kept : keep;
 }
 
+/* What is kept of one model falls as what is used of it grows, and leaves nobody more; but who draws
+ * on what was kept of any model leaves the others, and the last of a pot no longer binds gangs that
+ * could lie on several models. */
 static void draw(struct accounts *accounts, uint16_t whose, unsigned dimension, uint64_t units)
 {
         uint64_t before = accounts_unlent(accounts, whose, dimension);
 
         *account(accounts->drawn, whose, dimension) += units;
-        uint64_t more = accounts_unlent(accounts, whose, dimension) - before;
+        uint64_t now = accounts_unlent(accounts, whose, dimension), more = now - before;
+        accounts->opened |= now < before && (now == 0 || dimension == DIM_ANY);
         accounts->kept[dimension] += more;
         accounts->kept_in_all += more;
 }
@@ -322,14 +326,11 @@ static void book(struct accounts *accounts, uint16_t tenant, enum standing stand
                 if (standing == STANDING_PROTECTED)
                         *account(accounts->within, t, DIM_ANY) += holding->all * by;
         }
-        for (uint64_t left = holding->models; left; left &= left - 1) {
+        for (uint64_t left = standing == STANDING_PROTECTED ? holding->models : 0; left;
+             left &= left - 1) {
                 unsigned m = (unsigned)__builtin_ctzll(left);
-                accounts->used[m] += holding->units[m] * by;
-                if (standing == STANDING_PROTECTED)
-                        draw(accounts, promise.tenant, promise.any ? DIM_ANY : m,
-                             holding->units[m] * by);
+                draw(accounts, promise.tenant, promise.any ? DIM_ANY : m, holding->units[m] * by);
         }
-        accounts->used[DIM_ANY] += holding->all * by;
 }
 
 static uint16_t tenant_of(const struct state *state, uint32_t slot)
@@ -341,7 +342,6 @@ void accounts_member(struct state *state, uint32_t place, int sign)
 {
         const struct member *member = &state->members[place];
         const struct workload *workload = &state->workloads[member->workload];
-        uint64_t kept = state->accounts->kept[DIM_ANY];
         struct holding holding;
 
         holding.models = holding.all = holding.cpu_milli = holding.memory_mib = 0;
@@ -349,9 +349,6 @@ void accounts_member(struct state *state, uint32_t place, int sign)
         holding_member(state, place, &holding);
         book(state->accounts, tenant_of(state, member->workload),
              (enum standing)workload->standing, workload->promise, &holding, sign);
-        /* Who draws on what was kept of any model leaves the other models to others. */
-        if (state->accounts->kept[DIM_ANY] < kept)
-                state->freed++;
 }
 
 static void count_jobs(struct accounts *accounts, uint32_t tenant, unsigned dimension, int sign)

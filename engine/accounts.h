@@ -42,7 +42,6 @@ struct accounts {
         uint64_t *reserved_keep;        /* ... of it with `unused: keep` */
         uint64_t kept[DEVICE_DIMENSIONS];       /* unused promises that are not lent */
         uint64_t kept_in_all;                   /* their sum: mostly 0 */
-        uint64_t used[DEVICE_DIMENSIONS];       /* held and spare, of all */
         uint16_t *root;                 /* [tenant] */
         struct tenant_brief *briefs;    /* [tenant] */
         uint32_t *first, *last;         /* [root]: running workloads, in order of admission */
@@ -52,7 +51,8 @@ struct accounts {
         struct budget_use *budgets;     /* [tenant][TENANT_BUDGETS_MAX] */
         int64_t *counted_ms;            /* [tenant]: up to when its budgets are counted */
         int64_t at_ms;                  /* of the fact that is being applied */
-        bool opened;                    /* a budget is full again: more may start */
+        bool opened;                    /* others may start: a budget is full again, or what was
+                                         * kept of any model, or all of one, is drawn */
         struct run_times *times;
         struct isolation isolation;
         /* What has been stopped for capacity, for rules.stop_rate. */
@@ -117,8 +117,8 @@ void holding_of(const struct state *state, uint32_t slot, struct holding *ret_ho
 bool accounts_draw(const struct accounts *accounts, uint16_t tenant, const struct holding *holding,
                    struct promise *ret_promise);
 
-/* Whether a start of the tenant's can let others start: it draws on what is kept of any model, or
- * finds that a new period of a budget has begun. */
+/* Whether a start of the tenant's may let others start: by drawing on what is kept, or as a new
+ * period of a budget is found to have begun. */
 bool accounts_start_opens(const struct accounts *accounts, uint16_t tenant);
 
 /* borrowed / weight of the tenants in the order of the tree, level by level: below 0, 0 or above 0

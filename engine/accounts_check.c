@@ -8,7 +8,6 @@
 /* The sums again. Tables are [tenant][dimension], as in struct accounts. */
 struct sums {
         uint64_t *held, *spare, *within, *drawn;
-        uint64_t used[DEVICE_DIMENSIONS];
 };
 
 static void sums_new(struct sums *sums, uint32_t tenants)
@@ -88,9 +87,6 @@ static void add_running(const struct state *state, uint32_t slot, struct sums *s
         }
         if (workload->standing == STANDING_PROTECTED)
                 add_drawn(sums, &workload->promise, &holding);
-        for (uint64_t left = holding.models; left; left &= left - 1)
-                sums->used[__builtin_ctzll(left)] += holding.units[__builtin_ctzll(left)];
-        sums->used[DIM_ANY] += holding.all;
 }
 
 /* The trees' lists of running work: each once, in both directions, standard ones counted. */
@@ -150,7 +146,6 @@ void accounts_check(const struct state *state)
         assert(memcmp(sums.spare, accounts->spare, devices) == 0);
         assert(memcmp(sums.within, accounts->within, devices) == 0);
         assert(memcmp(sums.drawn, accounts->drawn, devices) == 0);
-        assert(memcmp(sums.used, accounts->used, sizeof sums.used) == 0);
         sums_free(&sums);
         for (uint32_t t = 0; t < accounts->tenants; t++) {
                 dirty += accounts->dirty[t];

@@ -56,7 +56,7 @@ bool accounts_draw(const struct accounts *accounts, uint16_t tenant, const struc
 
 bool accounts_start_opens(const struct accounts *accounts, uint16_t tenant)
 {
-        return accounts->kept[DIM_ANY] > 0 || accounts->briefs[tenant].budgets;
+        return accounts->kept_in_all > 0 || accounts->briefs[tenant].budgets;
 }
 
 /* ---- limits ---- */
@@ -109,7 +109,7 @@ static bool leaves_promises(const struct state *state, uint16_t tenant,
                 if (kept == 0)
                         continue;
                 kept -= accounts_unlent(accounts, tenant, m);
-                if (accounts->used[m] + holding->units[m] + kept > state->capacity[m])
+                if (state->used[m] + holding->units[m] + kept > state->capacity[m])
                         return false;
         }
         return true;

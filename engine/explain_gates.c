@@ -135,8 +135,8 @@ static void fill_order(const struct state *state, const struct asking *asking,
                 return;
         uint64_t kept = kept_of(state->accounts, asking->tenant, m), all = state->capacity[m];
         uint64_t units = (uint64_t)asking->units[m] * asking->form.members;
-        gate_numbers(gate, TENANT_NONE, m, state->accounts->used[m], all > kept ? all - kept : 0,
-                     state->accounts->used[m] + units);
+        gate_numbers(gate, TENANT_NONE, m, state->used[m], all > kept ? all - kept : 0,
+                     state->used[m] + units);
 }
 
 bool refuses_more_jobs(const struct state *state, uint16_t tenant, struct explained_gate *gate)

@@ -178,16 +178,27 @@ uint64_t kept_of(const struct accounts *accounts, uint16_t tenant, unsigned mode
         return kept == 0 ? 0 : kept - accounts_unlent(accounts, tenant, model);
 }
 
+static uint64_t used_by(const struct state *state, uint32_t slot, unsigned model)
+{
+        uint64_t units = 0;
+
+        for (uint32_t at = state->workloads[slot].first_member; at != NONE;
+             at = state->members[at].next)
+                if (state->nodes[state->members[at].node].desc.model == model)
+                        units += member_capacity(state, at);
+        return units;
+}
+
 static bool leaves_promises(const struct state *state, const struct what_if *what_if,
                             uint16_t tenant, unsigned model, uint64_t units)
 {
         const struct accounts *accounts = state->accounts;
-        uint64_t used = accounts->used[model];
+        uint64_t used = state->used[model];
 
         if (accounts->kept[model] + accounts->kept[DIM_ANY] == 0)
                 return true;
         if (what_if && what_if->gone != NONE)
-                used -= held_by(&what_if->held, model);
+                used -= used_by(state, what_if->gone, model);
         return used + units + kept_of(accounts, tenant, model) <= state->capacity[model];
 }
 

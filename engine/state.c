@@ -221,6 +221,21 @@ bool shape_fit(const struct state *state, const struct need *need, unsigned mode
                              ret_fit);
 }
 
+uint64_t member_capacity(const struct state *state, uint32_t place)
+{
+        const struct member *member = &state->members[place];
+        uint64_t units = 0;
+
+        if (!node_takes_work(&state->nodes[member->node]))
+                return 0;
+        for (uint32_t held = member->first_part; held != NONE; held = state->parts[held].next) {
+                const struct part *part = &state->parts[held].part;
+                if (!node_devices(state, member->node)[part->device].state.broken)
+                        units += part_units(node_model(state, member->node), part);
+        }
+        return units;
+}
+
 unsigned need_held(const struct need *need)
 {
         if (need->ask != ASK_WHOLE)

@@ -2,7 +2,7 @@
  *
  * Pure. Only state_apply() changes what is decided from, and it cannot fail:
  * every table is sized at start, and decide() refuses before one overflows.
- * One owner at a time. Pages of the tables are touched as they fill (the maps' at start).
+ * One owner at a time. Pages of the tables are touched as they fill.
  * Shapes, buckets and words are never given back: what has more different needs than
  * bounds.shapes_max in its life refuses new ones (GATE_TABLE).
  *
@@ -208,6 +208,7 @@ struct state {
         struct accounts *accounts;              /* NULL: no policy is in force */
         uint64_t capacity[MODELS_MAX];  /* units of healthy devices of nodes that take work */
         uint64_t capacity_models;       /* bit = model with any */
+        uint64_t used[MODELS_MAX];      /* units of that capacity that members hold */
         uint32_t devices_max;                   /* most devices of a node there was */
         uint32_t nodes_held;                    /* by capacity holds */
         bool frozen;                            /* the whole pool */
@@ -266,6 +267,15 @@ static inline const struct model *node_model(const struct state *state, uint32_t
 
         return desc->devices ? model_get(state->models, desc->model) : NULL;
 }
+
+/* Whether its devices are part of the pool's capacity. */
+static inline bool node_takes_work(const struct node *node)
+{
+        return node->status == NODE_UP && !node->desc.drained && !node->closed;
+}
+
+/* Units of the pool's capacity that the member holds: nothing on nodes that take no work. */
+uint64_t member_capacity(const struct state *state, uint32_t place);
 
 /* From when on nothing may lie there; INT64_MAX: no window comes. */
 static inline int64_t node_closes_ms(const struct node *node)

@@ -370,6 +370,7 @@ static void apply_allocated(struct state *state, const struct fact_allocated *fa
                             &fact->parts[i]);
         }
         node_charge(state, fact->node, &state->shapes[bucket->shape].need, 1);
+        state->used[node->desc.model] += member_capacity(state, place);
         if (state->accounts)
                 accounts_member(state, place, 1);
 }
@@ -380,6 +381,7 @@ static void free_member(struct state *state, uint32_t place, const struct need *
         struct node *node = &state->nodes[member->node];
         const struct model *model = node_model(state, member->node);
 
+        state->used[node->desc.model] -= member_capacity(state, place);
         if (state->accounts)
                 accounts_member(state, place, -1);
         for (uint32_t held = member->first_part; held != NONE;) {

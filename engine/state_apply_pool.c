@@ -29,13 +29,15 @@ void node_refresh(struct state *state, uint32_t number)
 void node_count(struct state *state, uint32_t number, int sign)
 {
         const struct node *node = &state->nodes[number];
+        uint64_t by = (uint64_t)(int64_t)sign;  /* wraps for -1, as meant */
 
-        if (node->status != NODE_UP || node->desc.drained || node->closed)
+        if (!node_takes_work(node))
                 return;
         for (unsigned d = 0; d < node->desc.devices; d++)
                 if (!node_devices(state, number)[d].state.broken)
-                        state->capacity[node->desc.model] +=
-                                (uint64_t)(int64_t)(sign * UNITS_DEVICE);
+                        state->capacity[node->desc.model] += UNITS_DEVICE * by;
+        for (uint32_t at = node->first_member; at != NONE; at = state->members[at].node_next)
+                state->used[node->desc.model] += member_capacity(state, at) * by;
         uint64_t bit = node->desc.devices > 0 ? 1ull << node->desc.model : 0;
         state->capacity_models |= bit;
         if (state->capacity[node->desc.model] == 0)

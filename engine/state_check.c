@@ -451,7 +451,7 @@ static void check_groups(const struct state *state)
 
 static void check_pool(const struct state *state)
 {
-        uint64_t capacity[MODELS_MAX] = {0};
+        uint64_t capacity[MODELS_MAX] = {0}, used[MODELS_MAX] = {0};
         uint32_t held = 0, by_workloads = 0, closing = 0;
 
         for (uint32_t n = 0; n < state->node_slots.high; n++) {
@@ -466,10 +466,11 @@ static void check_pool(const struct state *state)
                 assert(node->held_for == 0 ||
                        (state->workloads[node->held_for - 1].live &&
                         state->workloads[node->held_for - 1].members_placed == 0));
-                bool takes = node->status == NODE_UP && !node->desc.drained && !node->closed;
-                for (unsigned d = 0; takes && d < node->desc.devices; d++)
+                for (unsigned d = 0; node_takes_work(node) && d < node->desc.devices; d++)
                         if (!node_devices(state, n)[d].state.broken)
                                 capacity[node->desc.model] += UNITS_DEVICE;
+                for (uint32_t m = node->first_member; m != NONE; m = state->members[m].node_next)
+                        used[node->desc.model] += member_capacity(state, m);
         }
         for (uint32_t w = 0; w < state->workload_slots.high; w++)
                 if (state->workloads[w].live)
@@ -478,6 +479,7 @@ static void check_pool(const struct state *state)
         assert(closing == state->nodes_closing);
         assert(by_workloads == held);
         assert(memcmp(capacity, state->capacity, sizeof capacity) == 0);
+        assert(memcmp(used, state->used, sizeof used) == 0);
 }
 
 void state_check(const struct state *state)
