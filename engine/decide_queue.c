@@ -308,6 +308,23 @@ static bool shape_fits(struct memo *memo, const struct state *state, uint32_t sh
         return false;
 }
 
+/* Parts on several models may not be held together (one promise pays for all of a workload), or only
+ * not on the model that looked best: each alone may do. */
+static int place_on_some(struct memo *memo, const struct state *state, uint32_t slot,
+                         uint64_t models, int64_t now_ms, struct err *err)
+{
+        bool others_late = memo->refused_late;
+
+        memo->refused_late = false;
+        int rc = place_surely(memo, state, slot, models, now_ms, err);
+        bool late = memo->refused_late;
+        uint64_t left = late ? models & state->capacity_models : 0;
+        for (bool several = left & (left - 1); rc == 0 && several && left; left &= left - 1)
+                rc = place_surely(memo, state, slot, left & -left, now_ms, err);
+        memo->refused_late = others_late || (late && rc == 0);
+        return rc;
+}
+
 static int try_waiter(struct memo *memo, const struct state *state, const struct contender *it,
                       uint32_t slot, int64_t now_ms, struct err *err)
 {
@@ -322,7 +339,7 @@ static int try_waiter(struct memo *memo, const struct state *state, const struct
                         continue;
                 /* Members may need models that it may hold in different standings. */
                 models = admission->models[s] | (gang ? models : 0);
-                int rc = place_surely(memo, state, slot, models, now_ms, err);
+                int rc = place_on_some(memo, state, slot, models, now_ms, err);
                 if (rc != 0)
                         return rc;
         }

@@ -129,6 +129,18 @@ static int64_t longest_notice_ms(const struct state *state)
         return longest;
 }
 
+/* What several models would give may not be held together; each alone may. */
+static int plan_on_one(struct memo *memo, const struct state *state, uint32_t slot,
+                       uint64_t models, enum plan_cause cause, int64_t now_ms, struct err *err)
+{
+        int rc = 0;
+
+        for (bool several = models & (models - 1); rc == 0 && several && models;
+             models &= models - 1)
+                rc = decide_plan_for(memo, state, slot, models & -models, cause, now_ms, err);
+        return rc;
+}
+
 int decide_plan_for(struct memo *memo, const struct state *state, uint32_t slot, uint64_t models,
                     enum plan_cause cause, int64_t now_ms, struct err *err)
 {
@@ -169,9 +181,10 @@ int decide_plan_for(struct memo *memo, const struct state *state, uint32_t slot,
                                 : GATHER_PART);
         if (!search_places(&search, most, &cost))
                 return search.failed && !memo->failed ? no_memory(err) : 0;
-        if (search.scratch->victims_count == 0 || !stop_rate_allows(&search) ||
-            !may_hold(&search))
+        if (search.scratch->victims_count == 0 || !stop_rate_allows(&search))
                 return 0;
+        if (!may_hold(&search))
+                return plan_on_one(memo, state, slot, models, cause, now_ms, err);
         return emit(&search, cause, cost, err);
 }
 
