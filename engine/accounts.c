@@ -178,6 +178,12 @@ void accounts_free(struct accounts *accounts)
 
 /* ---- holdings ---- */
 
+void holding_clear(struct holding *holding)
+{
+        holding->models = holding->all = holding->cpu_milli = holding->memory_mib = 0;
+        memset(holding->slices, 0, sizeof holding->slices);
+}
+
 static void hold_units(struct holding *holding, unsigned model, uint64_t units)
 {
         if (!(holding->models >> model & 1))
@@ -231,7 +237,7 @@ static void holding_member(const struct state *state, uint32_t place, struct hol
 
 void holding_of(const struct state *state, uint32_t slot, struct holding *ret_holding)
 {
-        *ret_holding = (struct holding){0};
+        holding_clear(ret_holding);
         for (uint32_t place = state->workloads[slot].first_member; place != NONE;
              place = state->members[place].next)
                 holding_member(state, place, ret_holding);
@@ -344,8 +350,7 @@ void accounts_member(struct state *state, uint32_t place, int sign)
         const struct workload *workload = &state->workloads[member->workload];
         struct holding holding;
 
-        holding.models = holding.all = holding.cpu_milli = holding.memory_mib = 0;
-        memset(holding.slices, 0, sizeof holding.slices);
+        holding_clear(&holding);
         holding_member(state, place, &holding);
         book(state->accounts, tenant_of(state, member->workload),
              (enum standing)workload->standing, workload->promise, &holding, sign);

@@ -102,6 +102,9 @@ struct holding {
         uint32_t slices[SLICE_LIMITS_MAX];
 };
 
+/* Nothing; units of single models are told by their bits, and stay as they are. */
+void holding_clear(struct holding *holding);
+
 enum standing accounts_standing(const struct state *state, uint32_t bucket,
                                 const struct holding *holding, struct promise *ret_promise);
 void holding_add(const struct state *state, uint32_t node, const struct need *need,

@@ -251,14 +251,14 @@ static void admit_model(const struct state *state, uint32_t number, unsigned mod
         struct holding holding;
         struct promise promise;
 
-        memset(holding.slices, 0, sizeof holding.slices);
+        holding_clear(&holding);
         holding.models = units > 0 ? 1ull << model : 0;
         holding.units[model] = units;
         holding.all = units;
-        holding.memory_mib = 0;
         if (units > 0)
                 hold_least(state, bucket, model, &holding);
-        holding.cpu_milli = units > 0 ? 0 : (uint64_t)need->cpu_milli * bucket->form.members;
+        else
+                holding.cpu_milli = (uint64_t)need->cpu_milli * bucket->form.members;
         enum standing standing = accounts_standing(state, number, &holding, &promise);
         uint64_t bits = units > 0 ? 1ull << model : UINT64_MAX;
         if (standing != STANDINGS_END) {

@@ -67,9 +67,10 @@ static int allocate(struct memo *memo, const struct state *state,
 static bool settle_standing(struct memo *memo, const struct state *state, uint32_t bucket)
 {
         const struct need *need = &state->shapes[state->buckets[bucket].shape].need;
-        struct holding holding = {0};
+        struct holding holding;
         struct promise promise;
 
+        holding_clear(&holding);
         for (uint32_t i = 0; i < memo->facts_count; i++) {
                 const struct fact_allocated *place = &memo->facts[i].allocated;
                 if (memo->facts[i].kind == FACT_ALLOCATED)
@@ -237,11 +238,11 @@ static enum standing best_standing(const struct admission *admission)
         return (enum standing)standing;
 }
 
-/* 1: the bucket's first waiter may be tried; 0: it may not; or an error. */
-static bool contend(struct memo *memo, const struct state *state, uint32_t bucket,
+/* Whether the bucket's first waiter may be tried. One alone in its turn is compared with nobody. */
+static bool contend(struct memo *memo, const struct state *state, uint32_t bucket, bool alone,
                     struct contender *ret_contender)
 {
-        uint32_t at = 0;
+        uint32_t at = 0, slot;
 
         ret_contender->bucket = bucket;
         ret_contender->standing = STANDING_STANDARD;
@@ -251,33 +252,38 @@ static bool contend(struct memo *memo, const struct state *state, uint32_t bucke
                 if (ret_contender->standing == STANDINGS_END)
                         return false;
         }
-        return line_next(memo, state, bucket, &at, &ret_contender->waiter);
+        if (!line_next(memo, state, bucket, &at, &slot))
+                return false;
+        if (alone)
+                ret_contender->waiter.slot = slot;
+        else
+                ret_contender->waiter = line_waiter(memo, state, bucket, at, slot);
+        return true;
 }
 
 /* The buckets that may fit, as a heap in the queue's order. */
 static uint32_t collect_open(struct memo *memo, const struct state *state,
                              const struct input *input)
 {
-        uint32_t count = 0;
+        uint32_t count = 0, new = input->kind == INPUT_SUBMITTED
+                                          ? state_workload(state, input->request.workload)
+                                          : NONE;
 
         /* Who has just come may start where those before it were held, or stay too long. */
-        if (input->kind == INPUT_SUBMITTED && (state->accounts || state->nodes_closing > 0) &&
-            memo->settled_arrivals != state->arrivals) {
-                uint32_t slot = state_workload(state, input->request.workload);
-                if (slot != NONE)
-                        memo->blocked[state->workloads[slot].bucket] = 0;
-        }
+        if (new != NONE && (state->accounts || state->nodes_closing > 0) &&
+            memo->settled_arrivals != state->arrivals)
+                memo->blocked[state->workloads[new].bucket] = 0;
         if (only_new(memo, state, input)) {
-                uint32_t slot = state_workload(state, input->request.workload);
-                if (slot == NONE || state->workloads[slot].members_placed > 0)
+                if (new == NONE || state->workloads[new].members_placed > 0)
                         return 0;
-                uint32_t bucket = state->workloads[slot].bucket;
-                return is_open(memo, state, bucket) && contend(memo, state, bucket, &memo->open[0]);
+                uint32_t bucket = state->workloads[new].bucket;
+                return is_open(memo, state, bucket) &&
+                       contend(memo, state, bucket, true, &memo->open[0]);
         }
         for (uint32_t b = 0; b < state->buckets_count; b++) {
                 if (!is_open(memo, state, b))
                         continue;
-                if (contend(memo, state, b, &memo->open[count]))
+                if (contend(memo, state, b, false, &memo->open[count]))
                         count++;
                 else
                         memo->blocked[b] = state->freed + 1;
@@ -351,7 +357,7 @@ static int try_bucket(struct memo *memo, const struct state *state, const struct
                       bool alone, int64_t now_ms, struct err *err)
 {
         const struct bucket *bucket = &state->buckets[it->bucket];
-        struct waiter waiter;
+        uint32_t slot;
         int64_t failed_ms = INT64_MAX;  /* the least that was too late, or did not fit */
         uint32_t failed_group = 0;      /* that lies everywhere already */
         unsigned tried = 0;
@@ -362,16 +368,16 @@ static int try_bucket(struct memo *memo, const struct state *state, const struct
         if (state->accounts && !alone && !shape_fits(memo, state, bucket->shape, now_ms))
                 return 0;
         for (uint32_t at = 0; tried < WAITERS_TRIED; at++) {
-                if (!line_next(memo, state, it->bucket, &at, &waiter))
+                if (!line_next(memo, state, it->bucket, &at, &slot))
                         break;
-                uint32_t group = state->workloads[waiter.slot].group;
+                uint32_t group = state->workloads[slot].group;
                 if (group && group == failed_group)
                         continue;
                 tried++;
-                int64_t leaves = leaves_ms(state, waiter.slot, now_ms);
+                int64_t leaves = leaves_ms(state, slot, now_ms);
                 if (state->nodes_held == 0 && leaves >= failed_ms)
                         continue;
-                int rc = try_waiter(memo, state, it, waiter.slot, now_ms, err);
+                int rc = try_waiter(memo, state, it, slot, now_ms, err);
                 if (rc != 0)
                         return rc;
                 failed_group = bucket->form.spread != SPREAD_NONE ? group : 0;
@@ -538,7 +544,7 @@ static uint32_t collect_asking(struct memo *memo, const struct state *state,
                     state->workloads[slot].plan)
                         return 0;
                 uint32_t bucket = state->workloads[slot].bucket;
-                bool may = contend(memo, state, bucket, &memo->open[0]);
+                bool may = contend(memo, state, bucket, true, &memo->open[0]);
                 memo->open[0].waiter.slot = slot;
                 return may && may_start(state, &state->workloads[slot]) &&
                        !state->workloads[slot].once;
@@ -547,7 +553,7 @@ static uint32_t collect_asking(struct memo *memo, const struct state *state,
                 return 0;
         for (uint32_t b = 0; b < state->buckets_count; b++)
                 if (state->buckets[b].count > 0 && memo->asked[b] != state->order_version + 1 &&
-                    contend(memo, state, b, &memo->open[count]))
+                    contend(memo, state, b, false, &memo->open[count]))
                         count++;
         for (uint32_t at = count / 2; at-- > 0;)
                 open_sift(state, memo->open, count, at);
@@ -581,12 +587,12 @@ static int ask_for(struct memo *memo, const struct state *state, const struct co
 static int ask_bucket(struct memo *memo, const struct state *state, const struct contender *it,
                       int64_t now_ms, struct err *err)
 {
-        struct waiter waiter;
+        uint32_t slot;
 
-        for (uint32_t at = 0; line_next(memo, state, it->bucket, &at, &waiter); at++) {
-                if (state->workloads[waiter.slot].plan)
+        for (uint32_t at = 0; line_next(memo, state, it->bucket, &at, &slot); at++) {
+                if (state->workloads[slot].plan)
                         continue;
-                return ask_for(memo, state, it, waiter.slot, now_ms, err);
+                return ask_for(memo, state, it, slot, now_ms, err);
         }
         return 0;
 }

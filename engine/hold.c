@@ -51,12 +51,11 @@ static unsigned choose(struct memo *memo, const struct state *state, int64_t now
                 for (unsigned s = STANDINGS_END; s-- > 0;)
                         if (admission.models[s])
                                 contender.standing = (enum standing)s;
-                uint32_t at = 0;
-                for (unsigned n = 0; n < HOLDS_MAX; at++) {
-                        if (!line_next(memo, state, b, &at, &contender.waiter))
-                                break;
-                        if (!wants_hold(state, contender.waiter.slot, now_ms))
+                uint32_t at = 0, slot;
+                for (unsigned n = 0; n < HOLDS_MAX && line_next(memo, state, b, &at, &slot); at++) {
+                        if (!wants_hold(state, slot, now_ms))
                                 continue;
+                        contender.waiter = line_waiter(memo, state, b, at, slot);
                         list_add(state, list, &count, &contender);
                         n++;
                 }

@@ -186,32 +186,36 @@ bool may_start(const struct state *state, const struct workload *workload)
 
 /* Without a policy there is nothing but arrival: the bucket's own list is the order. */
 static bool first_of_list(const struct state *state, uint32_t bucket, uint32_t at,
-                          struct waiter *ret_waiter)
+                          uint32_t *ret_slot)
 {
         for (uint32_t slot = state->buckets[bucket].head; slot != NONE;
              slot = state->workloads[slot].next)
                 if (may_start(state, &state->workloads[slot]) && at-- == 0) {
-                        *ret_waiter = waiter_of(state, slot);
+                        *ret_slot = slot;
                         return true;
                 }
         return false;
 }
 
+/* One alone needs no line: most buckets of many tenants. */
+static bool has_line(const struct state *state, uint32_t bucket)
+{
+        return state->accounts && state->buckets[bucket].count > 1;
+}
+
+struct waiter line_waiter(const struct memo *memo, const struct state *state, uint32_t bucket,
+                          uint32_t at, uint32_t slot)
+{
+        return has_line(state, bucket) ? memo->lines[bucket].waiters[at] : waiter_of(state, slot);
+}
+
 bool line_next(struct memo *memo, const struct state *state, uint32_t bucket, uint32_t *at,
-               struct waiter *ret_waiter)
+               uint32_t *ret_slot)
 {
         struct line *line = &memo->lines[bucket];
 
-        if (!state->accounts)
-                return first_of_list(state, bucket, *at, ret_waiter);
-        /* One alone needs no line: most buckets of many tenants. */
-        const struct bucket *only = &state->buckets[bucket];
-        if (only->count == 1) {
-                if (*at > 0 || !may_start(state, &state->workloads[only->head]))
-                        return false;
-                *ret_waiter = waiter_of(state, only->head);
-                return true;
-        }
+        if (!has_line(state, bucket))
+                return first_of_list(state, bucket, *at, ret_slot);
         bool fresh = line->version == state->order_version + 1;
 
         if (!fresh ? !line_sort(memo, state, bucket)
@@ -228,7 +232,7 @@ bool line_next(struct memo *memo, const struct state *state, uint32_t bucket, ui
                 const struct waiter *waiter = &line->waiters[*at];
                 if (still_waits(state, bucket, waiter) &&
                     may_start(state, &state->workloads[waiter->slot])) {
-                        *ret_waiter = *waiter;
+                        *ret_slot = waiter->slot;
                         return true;
                 }
         }

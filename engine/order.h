@@ -51,7 +51,10 @@ struct line {
 
 /* The bucket's first waiter from place `*at` on that is not held; false: none. Moves *at to it. */
 bool line_next(struct memo *memo, const struct state *state, uint32_t bucket, uint32_t *at,
-               struct waiter *ret_waiter);
+               uint32_t *ret_slot);
+/* What the one just given, at place `at`, brings into the order. */
+struct waiter line_waiter(const struct memo *memo, const struct state *state, uint32_t bucket,
+                          uint32_t at, uint32_t slot);
 
 /* A contender: a bucket and its waiter. */
 struct contender {

@@ -42,9 +42,10 @@ static bool stop_rate_allows(const struct search *search)
 static bool may_hold(const struct search *search)
 {
         const struct preempt_scratch *scratch = search->scratch;
-        struct holding holding = {0};
+        struct holding holding;
         struct promise promise;
 
+        holding_clear(&holding);
         for (uint32_t p = 0; p < scratch->places_count; p++)
                 holding_add(search->state, scratch->places[p].node, search->need,
                             scratch->places[p].parts, scratch->places[p].parts_count, &holding);
