@@ -8,12 +8,6 @@
 #include "engine/isolate.h"
 #include "engine/memo_impl.h"
 
-/* Best entry on top: highest key, then lowest rank. */
-static bool goes_before(const struct entry *a, const struct entry *b)
-{
-        return a->key != b->key ? a->key > b->key : a->rank < b->rank;
-}
-
 static void sift_down(struct entry *heap, uint32_t count, uint32_t at)
 {
         struct entry entry = heap[at];
@@ -22,9 +16,9 @@ static void sift_down(struct entry *heap, uint32_t count, uint32_t at)
                 uint32_t child = 2 * at + 1;
                 if (child >= count)
                         break;
-                if (child + 1 < count && goes_before(&heap[child + 1], &heap[child]))
+                if (child + 1 < count && entry_before(&heap[child + 1], &heap[child]))
                         child++;
-                if (!goes_before(&heap[child], &entry))
+                if (!entry_before(&heap[child], &entry))
                         break;
                 heap[at] = heap[child];
                 at = child;
@@ -36,7 +30,7 @@ static void sift_up(struct entry *heap, uint32_t at)
 {
         struct entry entry = heap[at];
 
-        while (at > 0 && goes_before(&entry, &heap[(at - 1) / 2])) {
+        while (at > 0 && entry_before(&entry, &heap[(at - 1) / 2])) {
                 heap[at] = heap[(at - 1) / 2];
                 at = (at - 1) / 2;
         }
@@ -50,15 +44,17 @@ static void heap_pop(struct shape_heap *heap)
                 sift_down(heap->entries, heap->count, 0);
 }
 
-static bool entry_make(struct memo *memo, uint32_t shape, uint32_t number, struct entry *ret_entry)
+static bool entry_make(struct memo *memo, uint32_t shape, enum heap_kind kind, uint32_t number,
+                       struct entry *ret_entry)
 {
         const struct class *class = &memo->classes[number];
         uint32_t look = memo->look_of[shape];
+        uint32_t barred = kind == HEAP_ALONE ? shared_places(memo, &class->view) : 0;
         struct move move;
         int64_t key;
 
         if (!may_fit(memo, look, &memo->briefs[number]) ||
-            !evaluate(memo, look, class, 0, &key, &move))
+            !evaluate(memo, look, class, barred, &key, &move))
                 return false;
         *ret_entry = (struct entry){.key = key,
                                     .rank = memo->ranks[class->root],
@@ -75,15 +71,20 @@ static bool heap_room(struct memo *memo, struct shape_heap *heap, uint32_t entri
         return false;
 }
 
-static bool heap_rebuild(struct memo *memo, uint32_t shape)
+static struct shape_heap *heap_of(struct memo *memo, uint32_t shape, enum heap_kind kind)
 {
-        struct shape_heap *heap = &memo->heaps[shape];
+        return &memo->heaps[(size_t)shape * HEAP_KINDS + kind];
+}
+
+static bool heap_rebuild(struct memo *memo, uint32_t shape, enum heap_kind kind)
+{
+        struct shape_heap *heap = heap_of(memo, shape, kind);
 
         heap->count = 0;
         for (uint32_t i = 0; i < memo->active_count; i++) {
                 if (!heap_room(memo, heap, heap->count))
                         return false;
-                if (entry_make(memo, shape, memo->active[i], &heap->entries[heap->count]))
+                if (entry_make(memo, shape, kind, memo->active[i], &heap->entries[heap->count]))
                         heap->count++;
         }
         for (uint32_t at = heap->count / 2; at-- > 0;)
@@ -93,15 +94,15 @@ static bool heap_rebuild(struct memo *memo, uint32_t shape)
 
 /* Reads the log from where the shape last stopped; when that is longer than looking at every
  * class, or the ring has run over, or stale entries pile up, builds the heap anew. */
-static bool catch_up(struct memo *memo, uint32_t shape)
+static bool catch_up(struct memo *memo, uint32_t shape, enum heap_kind kind)
 {
-        struct shape_heap *heap = &memo->heaps[shape];
+        struct shape_heap *heap = heap_of(memo, shape, kind);
         uint64_t behind = memo->log_count - heap->cursor;
 
         if (behind > memo->active_count || behind > memo->log_room || heap->cursor == 0 ||
             heap->count > 64 + 4 * memo->active_count) {
                 heap->cursor = memo->log_count;
-                return heap_rebuild(memo, shape);
+                return heap_rebuild(memo, shape, kind);
         }
         for (; heap->cursor < memo->log_count; heap->cursor++) {
                 struct activation seen = memo->log[heap->cursor % memo->log_room];
@@ -109,7 +110,7 @@ static bool catch_up(struct memo *memo, uint32_t shape)
                         continue;
                 if (!heap_room(memo, heap, heap->count + 1))
                         return false;
-                if (entry_make(memo, shape, seen.class, &heap->entries[heap->count]))
+                if (entry_make(memo, shape, kind, seen.class, &heap->entries[heap->count]))
                         sift_up(heap->entries, heap->count++);
         }
         return true;
@@ -136,7 +137,7 @@ static bool settle_top(struct memo *memo, struct shape_heap *heap)
         return false;
 }
 
-static bool class_is_open(const struct memo *memo, uint32_t class, struct place_right right)
+bool class_is_open(const struct memo *memo, uint32_t class, struct place_right right)
 {
         const struct view *view = &memo->classes[class].view;
 
@@ -165,16 +166,22 @@ static bool put_aside(struct memo *memo, struct shape_heap *heap, uint32_t *asid
  * do better. What is barred to one asker may be open to the next: such a class is kept. */
 static uint32_t best_node(struct memo *memo, uint32_t shape, struct place_right right)
 {
-        struct shape_heap *heap = &memo->heaps[shape];
+        bool alone = right.asker && trust_is_apart(memo, shape, right.asker);
+        bool barred = right.asker && !alone;
+        struct shape_heap *heap = heap_of(memo, shape, alone ? HEAP_ALONE : HEAP_ALL);
         const struct need *need = &memo->state->shapes[shape].need;
         struct entry best = {0};
         uint32_t best_at = NONE, aside = 0;
 
+        if (!catch_up(memo, shape, alone ? HEAP_ALONE : HEAP_ALL))
+                return NONE;
+        if (alone)
+                best_at = trust_best(memo, shape, right, &best);
         while (heap->count > 0) {
                 if (!settle_top(memo, heap))
                         continue;
                 struct entry top = heap->entries[0];
-                if (best_at != NONE && !goes_before(&top, &best))
+                if (best_at != NONE && !entry_before(&top, &best))
                         break;
                 if (!class_is_open(memo, top.class, right)) {
                         if (!put_aside(memo, heap, &aside))
@@ -182,10 +189,10 @@ static uint32_t best_node(struct memo *memo, uint32_t shape, struct place_right 
                         continue;
                 }
                 struct entry found = top;
-                uint32_t node = right.asker ? barred_first(memo, shape, top.class, top.key,
-                                                           right.asker, &found.key)
-                                            : class_first(memo, top.class, need);
-                if (node == NONE && right.asker) {
+                uint32_t node = barred ? barred_first(memo, shape, top.class, top.key, right.asker,
+                                                      &found.key)
+                                       : class_first(memo, top.class, need);
+                if (node == NONE && barred) {
                         if (!put_aside(memo, heap, &aside))
                                 break;
                         continue;
@@ -196,7 +203,7 @@ static uint32_t best_node(struct memo *memo, uint32_t shape, struct place_right 
                         continue;
                 }
                 found.rank = memo->ranks[node];
-                if (best_at == NONE || goes_before(&found, &best)) {
+                if (best_at == NONE || entry_before(&found, &best)) {
                         best = found;
                         best_at = node;
                 }
@@ -238,7 +245,7 @@ static uint32_t scan_node(struct memo *memo, uint32_t shape, struct place_right 
                 if (!node_evaluate(memo, shape, right, node, &entry.key, &move))
                         continue;
                 entry.rank = memo->ranks[node];
-                if (best_at == NONE || goes_before(&entry, &best)) {
+                if (best_at == NONE || entry_before(&entry, &best)) {
                         best = entry;
                         best_at = node;
                 }
@@ -300,7 +307,7 @@ uint32_t index_best(struct memo *memo, uint32_t shape, struct place_right right,
                 return random_best(memo, shape, right, draw, ret_move);
         if (memo->mode == MEMO_SCAN)
                 node = scan_node(memo, shape, right);
-        else if (catch_up(memo, shape))
+        else
                 node = best_node(memo, shape, right);
         if (node == NONE || memo->failed)
                 return NONE;

@@ -88,8 +88,10 @@ static void settle_by_policy(const struct state *state, const struct need *need,
         const struct data_label *label = label_of(tenancy, asker->data);
 
         asker->shares = isolation->trusts && takes_shares(need);
-        asker->holders |= asker->shares || isolation->labels || class->apart_device ||
-                          class->apart_node;
+        bool others = asker->group || isolation->labels || class->apart_device ||
+                      class->apart_node;
+        asker->holders = asker->shares || others;
+        asker->only_shares = asker->shares && !others;
         asker->planes = class->planes & tenancy->tenants[asker->tenant].planes &
                         (label ? label->planes : UINT64_MAX);
         asker->kinds = asker->planes != UINT64_MAX || (label && label->nodes_count > 0);

@@ -41,6 +41,7 @@ struct asker {
         bool shares;                    /* it may take a share, and trust matters */
         bool kinds;                     /* some nodes are never for it */
         bool holders;                   /* who lies there matters */
+        bool only_shares;               /* ... as far as it holds shares */
         uint64_t planes;                /* that it may use, of the tenancy; all ones: all */
 };
 

@@ -29,8 +29,8 @@ static void free_looks(struct memo *memo)
                 mem_free(memo->looks[l].steps);
                 mem_free(memo->looks[l].admits);
         }
-        for (uint32_t s = 0; s < memo->heaps_count; s++)
-                mem_free(memo->heaps[s].entries);
+        for (uint32_t h = 0; h < memo->heaps_count * HEAP_KINDS; h++)
+                mem_free(memo->heaps[h].entries);
         mem_free(memo->looks);
         mem_free(memo->heaps);
         mem_free(memo->look_of);
@@ -46,6 +46,7 @@ static void free_looks(struct memo *memo)
 static void forget(struct memo *memo)
 {
         free_looks(memo);
+        trust_forget(memo);
         mem_free(memo->spots);
         mem_free(memo->kinds);
         mem_free(memo->classes);
@@ -169,8 +170,8 @@ static bool follow_shapes(struct memo *memo, const struct state *state)
                 uint32_t shape = memo->heaps_count;
                 if (!memo_room(memo, &memo->look_of, &memo->look_of_room, shape,
                                sizeof *memo->look_of) ||
-                    !memo_room(memo, &memo->heaps, &memo->heaps_room, shape,
-                               sizeof *memo->heaps))
+                    !memo_room(memo, &memo->heaps, &memo->heaps_room,
+                               shape * HEAP_KINDS + HEAP_KINDS - 1, sizeof *memo->heaps))
                         return false;
                 memo->look_of[shape] = look_intern(memo, shape);
                 if (memo->look_of[shape] == NONE)
@@ -349,7 +350,7 @@ static bool node_follow(struct memo *memo, uint32_t number)
         class_leave(memo, number);
         if (memo->state->nodes[number].status != NODE_UP)
                 return true;
-        if (!view_of_node(memo, number, &view))
+        if (!view_of_node(memo, number, &view) || !trust_follow(memo, number))
                 return false;
         /* Where room is held, or nothing may start, nobody finds it by the index. */
         if (!memo->state->nodes[number].held_for && !memo->state->nodes[number].frozen)
@@ -395,6 +396,7 @@ static bool start_anew(struct memo *memo, const struct state *state)
         fragment_target_make(state->plan->shapes, state->plan_set ? state->plan->shapes_count : 0,
                              &memo->target);
         memo->plan_seen = state->plan_version;
+        memo->policy_seen = state->policy_version;
         memo->changes_seen = state->changes_count;
         if (!tables_new(memo, state->node_slots.high) || !rank_nodes(memo))
                 return false;
@@ -416,6 +418,7 @@ static bool is_stale(const struct memo *memo, const struct state *state)
 {
         return !memo->synced || memo->failed || memo->stamp > UINT32_MAX - 2 * CHANGES_RING ||
                memo->state != state || memo->plan_seen != state->plan_version ||
+               memo->policy_seen != state->policy_version ||
                memo->nodes_room < state->node_slots.high ||
                state->changes_count - memo->changes_seen > CHANGES_RING ||
                memo->spots_count >= SPOTS_MAX ||

@@ -84,6 +84,8 @@ struct node_link {                      /* pairing heap inside a class */
         uint32_t class, child, next, prev;
         uint32_t kind;
         uint64_t kind_version;                  /* state->nodes_version + 1 it was looked up at */
+        uint64_t trust_search;                  /* the newest one that met the node */
+        uint32_t trusts[NODE_DEVICES_MAX];      /* by device: see index_trust.c */
         uint32_t spots[NODE_DEVICES_MAX];       /* by device number */
 };
 
@@ -91,6 +93,9 @@ struct entry {                          /* of a shape's heap */
         int64_t key;
         uint32_t rank, class, stamp, pad;
 };
+
+/* Whom a heap is for: everybody, or who lies beside nobody's shares. */
+enum heap_kind { HEAP_ALL, HEAP_ALONE, HEAP_KINDS };
 
 /* What a shape's heap of scored classes needs; see index.c. */
 struct shape_heap {
@@ -171,8 +176,11 @@ struct memo {
         struct map look_by_hash;
         uint32_t *look_of;              /* by shape */
         uint32_t look_of_room;
-        struct shape_heap *heaps;       /* by shape */
-        uint32_t heaps_count, heaps_room;
+        struct shape_heap *heaps;       /* HEAP_KINDS of each shape */
+        uint32_t heaps_count, heaps_room;       /* shapes; entries */
+        struct trust_nodes *trusts;     /* by trust domain; see index_trust.c */
+        uint32_t trusts_room;
+        uint64_t trust_searches;
         struct entry *aside;
         uint32_t aside_room;
 
@@ -182,7 +190,7 @@ struct memo {
         bool refused_late;
         bool out_of_memory;             /* a line could not be made: decide() gives up */
         bool failed;                    /* some table was full: nothing found now counts */
-        uint64_t changes_seen, plan_seen;
+        uint64_t changes_seen, plan_seen, policy_seen;
 
         struct fragment_target target;  /* of the plan's demand */
 
@@ -255,6 +263,14 @@ struct place_right {
         const struct asker *asker;      /* whom isolate.h may bar; NULL: nobody */
 };
 
+/* Best entry on top: highest key, then lowest rank. */
+static inline bool entry_before(const struct entry *a, const struct entry *b)
+{
+        return a->key != b->key ? a->key > b->key : a->rank < b->rank;
+}
+
+bool class_is_open(const struct memo *memo, uint32_t class, struct place_right right);
+
 /* index.c: the best node for one member of the shape; NONE: it fits nowhere (or memo->failed).
  * `draw` is what the policy `random` mixes into its seed. For an asker, the devices of the move are
  * chosen; else that is left to move_lay(). */
@@ -281,6 +297,19 @@ bool barred_draw(struct memo *memo, uint32_t shape, uint32_t node, const struct 
 /* The best node of the class, whose key is `key`, by that and by rank; NONE. */
 uint32_t barred_first(struct memo *memo, uint32_t shape, uint32_t class, int64_t key,
                       const struct asker *asker, int64_t *ret_key);
+
+/* index_trust.c: shares of one trust domain lie on few nodes; the rest of the pool looks alike to all
+ * domains: what holds a share is not for them.
+ * Notes whose shares lie on the node. False: out of memory. */
+bool trust_follow(struct memo *memo, uint32_t node);
+void trust_forget(struct memo *memo);
+/* Whether nothing but shares can bar it, and its domain has few enough nodes to look at each. */
+bool trust_is_apart(const struct memo *memo, uint32_t shape, const struct asker *asker);
+/* Of those nodes where a device with shares of its domain takes one more: the best. NONE. */
+uint32_t trust_best(struct memo *memo, uint32_t shape, struct place_right right,
+                    struct entry *ret_best);
+/* Places in the view of devices that hold shares. */
+uint32_t shared_places(const struct memo *memo, const struct view *view);
 
 /* policy_*.c */
 const struct policy_ops *policy_ops_of(const struct memo *memo, const struct state *state);

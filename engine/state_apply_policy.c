@@ -165,6 +165,7 @@ static void apply_policy(struct state *state, struct accounts *accounts)
                 uint64_t key = bucket_hash(bucket->shape, &request);
                 map_enter(state->bucket_by_hash, free_key(state->bucket_by_hash, key), b);
         }
+        state->policy_version++;
         state->order_version++;
         state->nodes_version++;         /* other planes and labels may be feasible */
         state->freed++;

@@ -121,8 +121,18 @@ static bool slice_lies_well(const struct book *book, const struct model *model,
                (model->media_total == 0 || media <= model->media_total);
 }
 
+/* Whether tenants' shares may lie side by side: their trust domains are one, or mix. */
+static bool mix(const struct book *book, uint16_t a, uint16_t b)
+{
+        uint16_t x = book->tenancy->tenants[a].trust, y = book->tenancy->tenants[b].trust;
+
+        return x == y || (x < TRUSTS_MAX && y < TRUSTS_MAX &&
+                          (book->tenancy->trusts[x].with >> y & 1));
+}
+
 static bool share_lies_well(const struct book *book, const struct model *model,
-                            const struct book_device *device, const struct part *part)
+                            const struct book_device *device, uint16_t tenant,
+                            const struct part *part)
 {
         uint64_t milli = part->share_milli, mib = part->memory_mib;
 
@@ -131,7 +141,8 @@ static bool share_lies_well(const struct book *book, const struct model *model,
         for (unsigned i = 0; i < device->count; i++) {
                 if (book->works[device->parts[i].work].vanishes)
                         continue;
-                if (device->parts[i].part.method != METHOD_SHARE)
+                if (device->parts[i].part.method != METHOD_SHARE ||
+                    !mix(book, tenant, book->works[device->parts[i].work].request.tenant))
                         return false;
                 milli += device->parts[i].part.share_milli;
                 mib += device->parts[i].part.memory_mib;
@@ -139,7 +150,8 @@ static bool share_lies_well(const struct book *book, const struct model *model,
         return milli <= SHARE_WHOLE && mib <= model->memory_mib;
 }
 
-bool book_lies_well(const struct book *book, uint32_t node, const struct part *part)
+bool book_lies_well(const struct book *book, uint32_t node, uint16_t tenant,
+                    const struct part *part)
 {
         const struct book_device *device = &book->nodes[node].devices[part->device];
         const struct model *model = book_model(book, node);
@@ -155,7 +167,7 @@ bool book_lies_well(const struct book *book, uint32_t node, const struct part *p
         case METHOD_SLICE:
                 return slice_lies_well(book, model, device, part);
         case METHOD_SHARE:
-                return share_lies_well(book, model, device, part);
+                return share_lies_well(book, model, device, tenant, part);
         case METHODS_END:
                 break;
         }
@@ -282,7 +294,7 @@ static bool follow_allocated(struct book *book, const struct fact_allocated *fac
                 const struct part *part = &fact->parts[i];
                 book->checked[PROMISE_UNITS]++;
                 book->checked[PROMISE_LOCKS]++;
-                if (!book_lies_well(book, fact->node, part))
+                if (!book_lies_well(book, fact->node, work->request.tenant, part))
                         return BOOK_FAIL(book,
                                          "workload %" PRIu64 " takes a part of device %u of node "
                                          "%u that is not free",

@@ -157,7 +157,8 @@ struct book_work *book_work(struct book *book, uint64_t id);    /* NULL: never q
 const struct service_class *book_class(const struct book *book, const struct book_work *work);
 const struct model *book_model(const struct book *book, uint32_t node);
 bool book_is_frozen(const struct book *book, uint32_t node);
-bool book_lies_well(const struct book *book, uint32_t node, const struct part *part);
+bool book_lies_well(const struct book *book, uint32_t node, uint16_t tenant,
+                    const struct part *part);
 /* Whether node, plane and labels let it in; says nothing of room. */
 bool book_admits(const struct book *book, uint32_t node, const struct need *need);
 void book_put(struct book *book, uint32_t work, uint32_t node, const struct part *parts,

@@ -77,6 +77,7 @@ struct page {
         struct rng tree, numbers;
         const struct draw_pool *pool;
         const struct model_table *models;
+        bool apart;                     /* several trust domains */
         unsigned tenants;
         char paths[64][TENANT_PATH_MAX];
 };
@@ -268,8 +269,10 @@ static void put_tenant(struct page *page, const char *above, unsigned number, un
         page->tenants++;
         snprintf(path, TENANT_PATH_MAX, "%s%st%u", above, *above ? "/" : "", number);
         put(page, "t%u: {", number);
-        if (depth == 1)                 /* who may share with whom: isolate.c */
+        if (!page->apart && depth == 1)
                 put(page, "trust: all");
+        else if (page->apart && draw_chance(&page->numbers, 60))
+                put(page, "trust: %c", "xyz"[draw_below(&page->numbers, 3)]);
         if (!put_protect(page, depth == 1, room, own) && children > 0)
                 left = room;
         put_limit(page, left);
@@ -328,6 +331,9 @@ static void put_policy(struct page *page)
         put(page, "rules: {over_jobs: %s, stop_rate: {pct: %u, per: 10m}}\n",
             draw_chance(rng, 70) ? "wait" : "refuse", draw_chance(rng, 50) ? 100 : 5 + draw_below(rng, 40));
         put_classes(page);
+        page->apart = draw_chance(rng, 40);
+        if (page->apart)
+                put(page, "trust: {x: {with: [y]}, y: {}, z: {}}\n");
         put(page, "tenants: {");
         for (unsigned t = 0; t < roots; t++) {
                 if (t > 0)

@@ -110,7 +110,8 @@ static const char *does_not_fit(struct book *book, const struct request *request
                              node->desc.network_mbit))
                         why = "the node has too few cores or too little memory, disk or network";
                 for (unsigned i = 0; !why && i < place->parts_count; i++) {
-                        if (!book_lies_well(book, place->node, &place->parts[i]))
+                        if (!book_lies_well(book, place->node, request->tenant,
+                                            &place->parts[i]))
                                 why = "a part does not go with what stays on its device";
                         if (node->devices[place->parts[i].device].kept_for)
                                 why = "a device is locked for another plan";
