@@ -444,10 +444,11 @@ static enum standing better_standing(const struct state *state, uint32_t slot,
 {
         const struct workload *workload = &state->workloads[slot];
         bool standard = workload->standing == STANDING_STANDARD;
+        bool used_again = workload->demoted && workload->idle_done == IDLE_THEN_NOTHING;
         uint16_t tenant = state->buckets[workload->bucket].tenant;
         struct holding holding;
 
-        if (workload->plan || !(standard || (workload->demoted && workload->idle_done == IDLE_THEN_NOTHING)))
+        if (workload->plan || !(standard || used_again))
                 return (enum standing)workload->standing;
         holding_of(state, slot, &holding);
         if (!standard)
@@ -645,8 +646,8 @@ static int make_room(struct memo *memo, const struct state *state, const struct 
 
 /* ---- the turn ---- */
 
-/* Inputs by which a node may no longer have to be empty, or only later; or by which idle work is used,
- * or may be idle for longer. */
+/* Inputs by which a node may no longer have to be empty, or only later; or by which idle work is
+ * used, or may be idle for longer. */
 static bool may_put_off(enum input_kind kind)
 {
         return kind == INPUT_TICKED || kind == INPUT_NODE_CHANGED ||

@@ -7,13 +7,13 @@
  * At the first tick at which a spell has lasted for its class's idle_after, once a spell:
  *
  *   warn     a fact, by which the owner is told
- *   demote   the work becomes spare and lets go of its promise. It rises again as far as limits and
+ *   demote   the work becomes spare and lets go of its promise. It rises as far as limits and
  *            promises then allow, when it is used again, or later as room comes free in its tree
- *   stop     it is told to stop, with the class's notice. Use before the notice is over withdraws it;
- *            else the work is gone for good when it has stopped. Never a service
+ *   stop     it is told to stop, with the class's notice. Use before the notice is over withdraws
+ *            it; else the work is gone for good when it has stopped. Never a service
  *
- * Who has been told to stop already, and what is frozen, is left alone. It is by the class's word, not
- * for capacity: whatever the standing, not counted as a stop a day, nor in the pool's stop rate.
+ * Who has been told to stop already, and what is frozen, is left alone. It is by the class's word,
+ * not for capacity: whatever the standing, no stop a day, and nothing of the pool's stop rate.
  * docs/policy.md, "Idle work", is the same for users.
  */
 #pragma once

@@ -1,4 +1,4 @@
-/* Work whose devices nobody uses: what is done about it when, and who rises when it is used again. */
+/* Work whose devices nobody uses: what is done about it when, and who rises when it is used. */
 #include <inttypes.h>
 #include <stdio.h>
 

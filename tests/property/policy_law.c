@@ -70,7 +70,8 @@ static bool is_above(uint64_t limit, uint64_t held)
         return held > 0 && (limit == AMOUNT_NONE || (amount_is_number(limit) && held > limit));
 }
 
-/* Only what the start, or the rise of spare work, adds to is looked at: a limit that came down stops nobody. */
+/* Only what the start, or the rise of spare work, adds to is looked at: a limit that came down
+ * stops nobody. */
 static bool law_limits(struct book *book, const struct book_work *work, uint16_t tenant,
                        bool starts)
 {
