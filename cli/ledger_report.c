@@ -233,7 +233,8 @@ static void say_lost(const struct page *page)
                 [LOSS_DRAINED] = "its machine was to be empty",
                 [LOSS_FAILED] = "the job failed",
                 [LOSS_CANCELLED] = "its owner ended it",
-                [LOSS_TIMED_OUT] = "its time was over"};
+                [LOSS_TIMED_OUT] = "its time was over",
+                [LOSS_IDLE] = "nobody used its devices"};
         double all = 0;
         char number[WORDS_MAX], share[WORDS_MAX];
 

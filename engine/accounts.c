@@ -31,6 +31,7 @@ static bool tables_new(struct accounts *accounts)
         accounts->first = mem_new(tenants, sizeof *accounts->first);
         accounts->last = mem_new(tenants, sizeof *accounts->last);
         accounts->standard = mem_new(tenants, sizeof *accounts->standard);
+        accounts->demoted = mem_new(tenants, sizeof *accounts->demoted);
         accounts->dirty = mem_new(tenants, sizeof *accounts->dirty);
         accounts->budgets = mem_new((size_t)tenants * TENANT_BUDGETS_MAX,
                                     sizeof *accounts->budgets);
@@ -39,8 +40,8 @@ static bool tables_new(struct accounts *accounts)
         return accounts->held && accounts->spare && accounts->within && accounts->pot &&
                accounts->drawn && accounts->reserved && accounts->reserved_keep &&
                accounts->pot_of && accounts->root && accounts->briefs && accounts->first &&
-               accounts->last && accounts->standard && accounts->dirty && accounts->budgets &&
-               accounts->counted_ms && accounts->times;
+               accounts->last && accounts->standard && accounts->demoted && accounts->dirty &&
+               accounts->budgets && accounts->counted_ms && accounts->times;
 }
 
 /* Whose pot a tenant draws on: its own, or the nearest one above it. */
@@ -169,6 +170,7 @@ void accounts_free(struct accounts *accounts)
         mem_free(accounts->first);
         mem_free(accounts->last);
         mem_free(accounts->standard);
+        mem_free(accounts->demoted);
         mem_free(accounts->dirty);
         mem_free(accounts->budgets);
         mem_free(accounts->counted_ms);
@@ -384,12 +386,13 @@ void accounts_start(struct state *state, uint32_t slot, enum standing standing,
                 accounts->first[root] = slot;
         accounts->last[root] = slot;
         accounts->standard[root] += standing == STANDING_STANDARD;
+        accounts->demoted[root] += workload->demoted;
         count_jobs(accounts, tenant_of(state, slot), DIM_RUNNING, 1);
 }
 
 static void mark_dirty(struct accounts *accounts, uint16_t root)
 {
-        if (accounts->dirty[root] || accounts->standard[root] == 0)
+        if (accounts->dirty[root] || accounts->standard[root] + accounts->demoted[root] == 0)
                 return;
         accounts->dirty[root] = true;
         accounts->dirty_count++;
@@ -411,7 +414,10 @@ void accounts_end(struct state *state, uint32_t slot)
                 accounts->last[root] = workload->prev;
         workload->next = workload->prev = NONE;
         accounts->standard[root] -= workload->standing == STANDING_STANDARD;
-        if (workload->standing == STANDING_PROTECTED)
+        accounts->demoted[root] -= workload->demoted;
+        workload->demoted = false;
+        /* Below a limit, too: that is what demoted work waits for. */
+        if (workload->standing == STANDING_PROTECTED || accounts->demoted[root] > 0)
                 mark_dirty(accounts, root);
         count_jobs(accounts, tenant_of(state, slot), DIM_RUNNING, -1);
 }
@@ -428,11 +434,18 @@ void accounts_standing_set(struct state *state, uint32_t slot, enum standing sta
         book(accounts, tenant, (enum standing)workload->standing, workload->promise, &holding,
              -1);
         accounts->standard[root] -= workload->standing == STANDING_STANDARD;
+        accounts->demoted[root] -= workload->demoted;
         workload->standing = (uint8_t)standing;
         workload->promise = promise;
+        workload->demoted = standing == STANDING_SPARE; /* without a new policy only by idleness */
+        if (workload->demoted)
+                workload->idle_done = IDLE_THEN_DEMOTE;
         accounts->standard[root] += standing == STANDING_STANDARD;
+        accounts->demoted[root] += workload->demoted;
         book(accounts, tenant, standing, promise, &holding, 1);
-        state->freed++;                 /* less is kept for the promise it draws on */
+        if (workload->demoted)          /* of its promise, or below its limit, there is room */
+                mark_dirty(accounts, root);
+        state->freed++;                 /* more or less is kept for the promise */
 }
 
 void accounts_stays(struct state *state, uint32_t slot)
@@ -534,13 +547,23 @@ static void book_again(struct state *state, uint32_t slot)
 {
         struct holding holding;
         struct promise promise = {0};
-        uint32_t bucket = state->workloads[slot].bucket;
+        struct workload *workload = &state->workloads[slot];
+        uint32_t bucket = workload->bucket;
+        const struct service_class *class =
+                &state->accounts->tenancy->classes[state->buckets[bucket].class];
 
         holding_of(state, slot, &holding);
-        enum standing standing = accounts_standing(state, bucket, &holding, &promise);
+        /* What idleness made spare rises by itself, when it may. */
+        if (workload->demoted && class->idle_then != IDLE_THEN_DEMOTE) {
+                workload->demoted = false;
+                workload->idle_done = IDLE_THEN_NOTHING;
+        }
+        enum standing standing = workload->demoted ? STANDING_SPARE
+                                                   : accounts_standing(state, bucket, &holding,
+                                                                       &promise);
         /* Above a limit that came down it runs on; told to stop, it does not rise. */
         if (standing == STANDINGS_END ||
-            (standing == STANDING_PROTECTED && state->workloads[slot].plan)) {
+            (standing == STANDING_PROTECTED && workload->plan)) {
                 standing = STANDING_STANDARD;
                 promise = (struct promise){0};
         }
@@ -584,5 +607,8 @@ void accounts_adopt(struct state *state, struct accounts *accounts)
                 if (state->workloads[w].live)
                         accounts_queued(state, w, 1);
         book_all(state, before);
+        for (uint32_t t = 0; t < accounts->tenants; t++)
+                if (accounts->demoted[t] > 0)
+                        mark_dirty(accounts, (uint16_t)t);
         accounts_free(before);
 }

@@ -46,7 +46,8 @@ struct accounts {
         struct tenant_brief *briefs;    /* [tenant] */
         uint32_t *first, *last;         /* [root]: running workloads, in order of admission */
         uint32_t *standard;             /* [root]: of them standard ones */
-        bool *dirty;                    /* [root]: something of a promise came free */
+        uint32_t *demoted;              /* [root]: of them those that are spare for idleness */
+        bool *dirty;                    /* [root]: running work may rise */
         uint32_t dirty_count;
         struct budget_use *budgets;     /* [tenant][TENANT_BUDGETS_MAX] */
         int64_t *counted_ms;            /* [tenant]: up to when its budgets are counted */
@@ -107,6 +108,10 @@ void holding_clear(struct holding *holding);
 
 enum standing accounts_standing(const struct state *state, uint32_t bucket,
                                 const struct holding *holding, struct promise *ret_promise);
+/* The same of running work that is spare and holds this already: no limit and no promise stands
+ * against what it holds, only against counting it. */
+enum standing accounts_rise(const struct state *state, uint32_t bucket,
+                            const struct holding *holding, struct promise *ret_promise);
 void holding_add(const struct state *state, uint32_t node, const struct need *need,
                  const struct part *parts, unsigned count, struct holding *holding);
 
@@ -143,7 +148,7 @@ void accounts_end(struct state *state, uint32_t slot);
 void accounts_standing_set(struct state *state, uint32_t slot, enum standing standing,
                            struct promise promise);
 void accounts_queued(struct state *state, uint32_t slot, int sign);
-/* It was told to stop, and may stay: it may rise again. */
+/* It was told to stop, and may stay, or is used again: it may rise again. */
 void accounts_stays(struct state *state, uint32_t slot);
 /* Counts budgets up to this time. */
 void accounts_time(struct state *state, int64_t now_ms);

@@ -93,7 +93,7 @@ static void add_running(const struct state *state, uint32_t slot, struct sums *s
 static uint32_t check_tree(const struct state *state, uint32_t root)
 {
         const struct accounts *accounts = state->accounts;
-        uint32_t count = 0, standard = 0, before = NONE;
+        uint32_t count = 0, standard = 0, demoted = 0, before = NONE;
 
         for (uint32_t slot = accounts->first[root]; slot != NONE;
              slot = state->workloads[slot].next) {
@@ -103,11 +103,14 @@ static uint32_t check_tree(const struct state *state, uint32_t root)
                 assert(workload->prev == before);
                 assert(accounts->root[state->buckets[workload->bucket].tenant] == root);
                 standard += workload->standing == STANDING_STANDARD;
+                demoted += workload->demoted;
+                assert(!workload->demoted || workload->standing == STANDING_SPARE);
                 before = slot;
                 count++;
         }
         assert(accounts->last[root] == before);
         assert(accounts->standard[root] == standard);
+        assert(accounts->demoted[root] == demoted);
         return count;
 }
 

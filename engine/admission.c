@@ -173,6 +173,20 @@ enum standing accounts_standing(const struct state *state, uint32_t number,
                                                                          : STANDINGS_END;
 }
 
+enum standing accounts_rise(const struct state *state, uint32_t number,
+                            const struct holding *holding, struct promise *ret_promise)
+{
+        const struct accounts *accounts = state->accounts;
+        const struct bucket *bucket = &state->buckets[number];
+
+        *ret_promise = (struct promise){0};
+        if (bucket->spare || !within_limits(accounts, bucket->tenant, holding) ||
+            accounts_budget_empty(state, bucket->tenant, holding->models, ON_EMPTY_DEMOTE))
+                return STANDING_SPARE;
+        return accounts_draw(accounts, bucket->tenant, holding, ret_promise) ? STANDING_PROTECTED
+                                                                             : STANDING_STANDARD;
+}
+
 /* ---- budgets ---- */
 
 static bool budget_counts(const struct budget *budget, uint64_t models)

@@ -8,6 +8,7 @@
 #include "engine/decide_impl.h"
 #include "engine/gang.h"
 #include "engine/hold.h"
+#include "engine/idle.h"
 #include "engine/memo_impl.h"
 #include "engine/nearest.h"
 #include "engine/preempt.h"
@@ -269,6 +270,15 @@ int requeue(struct memo *memo, const struct state *state, uint32_t slot, enum re
         return 0;
 }
 
+bool is_told(const struct memo *memo, uint32_t facts, uint64_t workload)
+{
+        for (uint32_t i = 0; i < facts; i++)
+                if (memo->facts[i].kind == FACT_NOTICED &&
+                    memo->facts[i].noticed.workload == workload)
+                        return true;
+        return false;
+}
+
 static bool is_overtime(const struct workload *workload, int64_t now_ms)
 {
         return workload->time_limit_ms > 0 &&
@@ -311,7 +321,7 @@ static int decide_failed(struct memo *memo, const struct state *state, uint32_t 
         return release(memo, state, slot, RELEASE_FAILED, now_ms, err);
 }
 
-/* Told to stop, and gone: it waits again, unless its time was over. */
+/* Told to stop, and gone: it waits again, unless its time was over, or nobody used its devices. */
 static int decide_stopped(struct memo *memo, const struct state *state, uint32_t slot,
                           int64_t now_ms, struct err *err)
 {
@@ -324,6 +334,8 @@ static int decide_stopped(struct memo *memo, const struct state *state, uint32_t
                 return err_set(err, ERR_INPUT,
                                "workload %" PRIu64 " is stopped before its notice is over",
                                workload->id);
+        if (workload->notice_cause == NOTICE_IDLE)
+                return release(memo, state, slot, RELEASE_IDLE, now_ms, err);
         if (workload->plan == 0 && is_overtime(workload, now_ms))
                 return release(memo, state, slot, RELEASE_TIMED_OUT, now_ms, err);
         return requeue(memo, state, slot,
@@ -380,16 +392,31 @@ static int decide_eta(struct memo *memo, const struct state *state, const struct
         return 0;
 }
 
-static int decide_of_workload(struct memo *memo, const struct state *state,
-                              const struct input *input, int64_t now_ms, struct err *err)
+static uint64_t workload_of(const struct input *input)
 {
-        uint64_t id = input->kind == INPUT_HOLD_CHANGED ? input->hold.workload : input->workload;
+        switch (input->kind) {
+        case INPUT_HOLD_CHANGED:
+                return input->hold.workload;
+        case INPUT_USE_REPORTED:
+                return input->use.workload;
+        default:
+                return input->workload;
+        }
+}
+
+static int decide_of_workload(struct memo *memo, const struct state *state,
+                              const struct input *input, int64_t now_ms, bool *ret_more,
+                              struct err *err)
+{
+        uint64_t id = workload_of(input);
         uint32_t slot = state_workload(state, id);
 
         if (slot == NONE)
                 return err_set(err, ERR_NOT_FOUND, "there is no workload %" PRIu64, id);
         const struct workload *workload = &state->workloads[slot];
         bool runs = workload->members_placed > 0;
+        /* A checkpoint gives nobody room. */
+        *ret_more = input->kind != INPUT_CHECKPOINTED;
         switch (input->kind) {
         case INPUT_CANCELLED:
                 return release(memo, state, slot, RELEASE_CANCELLED, now_ms, err);
@@ -404,6 +431,9 @@ static int decide_of_workload(struct memo *memo, const struct state *state,
         case INPUT_STOPPED:
                 return runs ? decide_stopped(memo, state, slot, now_ms, err)
                             : not_running(workload, "be stopped", err);
+        case INPUT_USE_REPORTED:
+                return runs ? decide_use(memo, state, slot, &input->use, now_ms, ret_more, err)
+                            : not_running(workload, "be idle or in use", err);
         default:
                 return runs ? decide_checkpointed(memo, state, slot, now_ms, err)
                             : not_running(workload, "save a checkpoint", err);
@@ -413,7 +443,8 @@ static int decide_of_workload(struct memo *memo, const struct state *state,
 static bool is_of_workload(enum input_kind kind)
 {
         return kind == INPUT_CANCELLED || kind == INPUT_EXITED || kind == INPUT_FAILED ||
-               kind == INPUT_STOPPED || kind == INPUT_CHECKPOINTED || kind == INPUT_HOLD_CHANGED;
+               kind == INPUT_STOPPED || kind == INPUT_CHECKPOINTED ||
+               kind == INPUT_USE_REPORTED || kind == INPUT_HOLD_CHANGED;
 }
 
 int engine_decide(const struct state *state, struct memo *memo, const struct input *input,
@@ -430,9 +461,7 @@ int engine_decide(const struct state *state, struct memo *memo, const struct inp
         } else if (input->kind == INPUT_SUBMITTED) {
                 rc = decide_submitted(memo, state, &input->request, &more, err);
         } else if (is_of_workload(input->kind)) {
-                rc = decide_of_workload(memo, state, input, now_ms, err);
-                /* A checkpoint gives nobody room. */
-                more = input->kind != INPUT_CHECKPOINTED;
+                rc = decide_of_workload(memo, state, input, now_ms, &more, err);
         } else if (input->kind == INPUT_ETA_SET) {
                 rc = decide_eta(memo, state, &input->eta, err);
         } else {

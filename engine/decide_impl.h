@@ -23,6 +23,9 @@ int requeue(struct memo *memo, const struct state *state, uint32_t slot, enum re
 /* Adds notices for running work whose time limit is over. */
 int decide_overtime(struct memo *memo, const struct state *state, int64_t now_ms, struct err *err);
 
+/* Whether one of the first `facts` of this group tells it to stop. */
+bool is_told(const struct memo *memo, uint32_t facts, uint64_t workload);
+
 int decide_queue(struct memo *memo, const struct state *state, const struct input *input,
                  int64_t now_ms, unsigned step, bool *ret_more, struct err *err);
 int decide_pool(struct memo *memo, const struct state *state, const struct input *input,

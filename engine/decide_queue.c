@@ -8,6 +8,7 @@
 #include "engine/drain.h"
 #include "engine/gang.h"
 #include "engine/hold.h"
+#include "engine/idle.h"
 #include "engine/preempt.h"
 
 /* Whether a member placed by this very group lies on the device, and had it cut as needed. */
@@ -436,6 +437,26 @@ static bool buckets_room(struct memo *memo, const struct state *state)
 
 /* ---- what comes before anybody starts ---- */
 
+/* What standing running work could have now: standard work that of a promise which has room, what
+ * idleness made spare its old one, once it is used again. */
+static enum standing better_standing(const struct state *state, uint32_t slot,
+                                     struct promise *ret_promise)
+{
+        const struct workload *workload = &state->workloads[slot];
+        bool standard = workload->standing == STANDING_STANDARD;
+        bool used_again = workload->demoted && workload->idle_done == IDLE_THEN_NOTHING;
+        uint16_t tenant = state->buckets[workload->bucket].tenant;
+        struct holding holding;
+
+        if (workload->plan || !(standard || used_again))
+                return (enum standing)workload->standing;
+        holding_of(state, slot, &holding);
+        if (!standard)
+                return accounts_rise(state, workload->bucket, &holding, ret_promise);
+        return accounts_draw(state->accounts, tenant, &holding, ret_promise) ? STANDING_PROTECTED
+                                                                             : STANDING_STANDARD;
+}
+
 /* Running work that what came free of a promise now covers, in order of admission. */
 static int raise_standings(struct memo *memo, const struct state *state, struct err *err)
 {
@@ -448,19 +469,15 @@ static int raise_standings(struct memo *memo, const struct state *state, struct 
         for (uint32_t slot = accounts->first[root]; slot != NONE;
              slot = state->workloads[slot].next) {
                 const struct workload *workload = &state->workloads[slot];
-                struct holding holding;
-                struct promise promise;
-                if (workload->standing != STANDING_STANDARD || workload->plan)
-                        continue;
-                holding_of(state, slot, &holding);
-                if (!accounts_draw(accounts, state->buckets[workload->bucket].tenant, &holding,
-                                   &promise))
+                struct promise promise = {0};
+                enum standing standing = better_standing(state, slot, &promise);
+                if (standing == (enum standing)workload->standing)
                         continue;
                 fact = fact_add(memo, FACT_STANDING_SET);
                 if (!fact)
                         return no_memory(err);
                 fact->standing.workload = workload->id;
-                fact->standing.standing = STANDING_PROTECTED;
+                fact->standing.standing = standing;
                 fact->standing.promise = promise;
                 return 0;               /* the promise has less from here on: one at a time */
         }
@@ -629,10 +646,13 @@ static int make_room(struct memo *memo, const struct state *state, const struct 
 
 /* ---- the turn ---- */
 
-/* Inputs by which a node may no longer have to be empty, or only later. */
+/* Inputs by which a node may no longer have to be empty, or only later; or by which idle work is
+ * used, or may be idle for longer. */
 static bool may_put_off(enum input_kind kind)
 {
-        return kind == INPUT_TICKED || kind == INPUT_NODE_CHANGED || kind == INPUT_MAINTENANCE_SET;
+        return kind == INPUT_TICKED || kind == INPUT_NODE_CHANGED ||
+               kind == INPUT_MAINTENANCE_SET || kind == INPUT_USE_REPORTED ||
+               kind == INPUT_POLICY_SET;
 }
 
 static int turn_before(struct memo *memo, const struct state *state, const struct input *input,
@@ -649,6 +669,7 @@ static int turn_before(struct memo *memo, const struct state *state, const struc
                 int rc = memo_sync(memo, state, err);
                 rc = rc ? rc : decide_overtime(memo, state, now_ms, err);
                 rc = rc ? rc : decide_drains(memo, state, now_ms, err);
+                rc = rc ? rc : decide_idle(memo, state, now_ms, err);
                 rc = rc ? rc : decide_rescues(memo, state, now_ms, err);
                 rc = rc ? rc : decide_holds(memo, state, now_ms, err);
                 if (rc)

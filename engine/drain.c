@@ -1,6 +1,7 @@
 #include "engine/drain.h"
 
 #include "engine/decide_impl.h"
+#include "engine/idle.h"
 
 /* ---- who may start ---- */
 
@@ -62,14 +63,6 @@ static int64_t leave_by_ms(const struct state *state, const struct workload *wor
         return by_ms;
 }
 
-static bool is_frozen(const struct state *state, const struct workload *workload)
-{
-        for (uint32_t at = workload->first_member; at != NONE; at = state->members[at].next)
-                if (state->nodes[state->members[at].node].frozen)
-                        return true;
-        return false;
-}
-
 /* Whether it is told now, and until when it may run then. */
 static bool is_due(const struct state *state, uint32_t slot, int64_t by_ms, int64_t now_ms,
                    int64_t *ret_until_ms)
@@ -90,16 +83,6 @@ static bool is_due(const struct state *state, uint32_t slot, int64_t by_ms, int6
         return true;
 }
 
-/* By another fact of this group: its time limit. */
-static bool is_told(const struct memo *memo, uint32_t facts, uint64_t workload)
-{
-        for (uint32_t i = 0; i < facts; i++)
-                if (memo->facts[i].kind == FACT_NOTICED &&
-                    memo->facts[i].noticed.workload == workload)
-                        return true;
-        return false;
-}
-
 int decide_drains(struct memo *memo, const struct state *state, int64_t now_ms, struct err *err)
 {
         uint32_t before = memo->facts_count;
@@ -114,7 +97,7 @@ int decide_drains(struct memo *memo, const struct state *state, int64_t now_ms, 
                         continue;
                 int64_t by_ms = leave_by_ms(state, workload, &cause);
                 if (by_ms == INT64_MAX || !is_due(state, w, by_ms, now_ms, &until) ||
-                    is_frozen(state, workload) || is_told(memo, before, workload->id))
+                    workload_is_frozen(state, workload) || is_told(memo, before, workload->id))
                         continue;
                 struct fact *fact = fact_add(memo, FACT_NOTICED);
                 if (!fact)
@@ -129,23 +112,33 @@ int decide_drains(struct memo *memo, const struct state *state, int64_t now_ms, 
         return 0;
 }
 
+/* Whether the reason is gone for which it was told; not a plan's, or its time limit. */
+static bool may_stay(const struct state *state, uint32_t slot, int64_t now_ms)
+{
+        const struct workload *workload = &state->workloads[slot];
+        enum notice_cause cause;
+        int64_t until;
+
+        if (!workload->live || workload->notice_until_ms <= now_ms)
+                return false;
+        if (workload->notice_cause == NOTICE_IDLE)
+                return !idle_stops(state, workload, now_ms);
+        if (workload->leave_by_ms == 0)
+                return false;
+        int64_t by_ms = leave_by_ms(state, workload, &cause);
+        return by_ms > workload->leave_by_ms &&
+               (by_ms == INT64_MAX || !is_due(state, slot, by_ms, now_ms, &until));
+}
+
 int decide_stays(struct memo *memo, const struct state *state, int64_t now_ms, struct err *err)
 {
         for (uint32_t w = 0; state->noticed > 0 && w < state->workload_slots.high; w++) {
-                const struct workload *workload = &state->workloads[w];
-                enum notice_cause cause;
-                int64_t until;
-                if (!workload->live || workload->leave_by_ms == 0 ||
-                    workload->notice_until_ms <= now_ms)
-                        continue;
-                int64_t by_ms = leave_by_ms(state, workload, &cause);
-                if (by_ms <= workload->leave_by_ms ||
-                    (by_ms != INT64_MAX && is_due(state, w, by_ms, now_ms, &until)))
+                if (!may_stay(state, w, now_ms))
                         continue;
                 struct fact *fact = fact_add(memo, FACT_NOTICE_WITHDRAWN);
                 if (!fact)
                         return no_memory(err);
-                fact->stays = workload->id;
+                fact->stays = state->workloads[w].id;
         }
         return 0;
 }

@@ -22,6 +22,6 @@ int64_t leaves_ms(const struct state *state, uint32_t slot, int64_t now_ms);
 
 /* Adds notices that are due. 0 or -ERR_NOMEM. */
 int decide_drains(struct memo *memo, const struct state *state, int64_t now_ms, struct err *err);
-/* Adds withdrawals where a deadline is gone, or put off so far that nobody need know of it yet, and
- * the notice is not over. 0 or -ERR_NOMEM. */
+/* Adds withdrawals where a deadline is gone, or put off so far that nobody need know of it yet, or
+ * where idle work (idle.h) is used again, and the notice is not over. 0 or -ERR_NOMEM. */
 int decide_stays(struct memo *memo, const struct state *state, int64_t now_ms, struct err *err);

@@ -378,6 +378,8 @@ int explain(struct memo *memo, const struct state *state, uint64_t workload, int
                 ret->verdict = VERDICT_RUNNING;
                 ret->standing = (enum standing)it->standing;
                 ret->until_ms = it->notice_until_ms;
+                ret->is_idle = it->idle_since_ms != 0;
+                ret->told_idle = it->notice_cause == NOTICE_IDLE;
                 return 0;
         }
         int rc = explainer_init(&x, memo, state, now_ms, err);

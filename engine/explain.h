@@ -186,7 +186,9 @@ struct explanation {
         uint32_t after_left;            /* workloads that it waits for */
         uint32_t array_running, array_at_once;
         int64_t start_ms;               /* not before */
-        int64_t until_ms;               /* WAIT_PREEMPTION: the latest end of notices */
+        int64_t until_ms;               /* WAIT_PREEMPTION: the latest end of notices; RUNNING: of
+                                         * its own, if it has been told to stop */
+        bool is_idle, told_idle;        /* RUNNING: nobody uses its devices; told to stop for it */
         enum plan_cause plan_cause;
         uint32_t victims;               /* that still run */
         bool has_possible;              /* NEVER: the nearest request this pool could hold */

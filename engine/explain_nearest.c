@@ -40,8 +40,8 @@ static void try_let_go(struct explainer *x, const struct asking *asking, struct 
                 (void)nearest_add(ret, UNBLOCK_LET_GO, standing);
 }
 
-/* Whether time alone changes nothing else that matters: no budgets, no reservations, nobody who
- * would get a capacity hold or come first. */
+/* Whether time alone changes nothing else that matters: no budgets, no reservations, no idle work,
+ * nobody who would get a capacity hold or come first. */
 static bool time_is_quiet(const struct explainer *x, const struct asking *asking)
 {
         const struct accounts *accounts = x->state->accounts;
@@ -51,7 +51,7 @@ static bool time_is_quiet(const struct explainer *x, const struct asking *asking
                 return false;
         if (!accounts)
                 return true;
-        if (accounts->tenancy->reservations_count > 0)
+        if (accounts->tenancy->reservations_count > 0 || x->state->idle > 0)
                 return false;
         for (uint32_t t = asking->tenant; t != TENANT_NONE;
              t = accounts->tenancy->tenants[t].parent)
@@ -176,7 +176,8 @@ static bool end_is_sure(const struct explainer *x, const struct asking *asking, 
 
         if (workload->plan || workload->notice_until_ms || workload->first_after ||
             workload->array || x->rivals.ahead_cpu > 0 ||
-            x->rivals.barred_in_tree + x->rivals.ahead_in_tree > 0)
+            x->rivals.barred_in_tree + x->rivals.ahead_in_tree > 0 ||
+            accounts->demoted[accounts->root[asking->tenant]] > 0)
                 return false;
         for (unsigned d = 0; d < DEVICE_DIMENSIONS; d++)
                 kept += accounts->kept[d];

@@ -21,6 +21,7 @@ struct maintenance;
         X(FAILED,          "failed",          false)    /* ended badly */ \
         X(STOPPED,         "stopped",         false)    /* after a notice: its devices are free */ \
         X(CHECKPOINTED,    "checkpointed",    false)    /* what it did so far is durable */ \
+        X(USE_REPORTED,    "use_reported",    false)    /* its devices are idle, or in use */ \
         X(HOLD_CHANGED,    "user_hold_changed", true)                   \
         X(NODE_JOINED,     "node_joined",     true)                     \
         X(NODE_CHANGED,    "node_changed",    true)                     \
@@ -48,6 +49,8 @@ enum input_kind {
         X(RELEASED,      "released")      /* a workload is gone, and what it held is free */ \
         X(REQUEUED,      "requeued")      /* what it held is free; it waits again, in its place */ \
         X(CHECKPOINT_SET, "checkpoint_set") /* run time that is safe from now on */ \
+        X(USE_SET,       "use_set")       /* since when a workload's devices are idle */ \
+        X(IDLE_WARNED,   "idle_warned")   /* its owner is to know that they are */ \
         X(HOLDS_SET,     "holds_set")     /* why a workload is not in the queue's order yet */ \
         X(RESCUED,       "rescued")       /* it has waited so long that it goes first from now on */ \
         X(STANDING_SET,  "standing_set")  /* of a running workload */   \
@@ -110,7 +113,8 @@ const char *gate_name(enum gate gate);
         X(LOST,      "lost")            /* its node or device failed */ \
         X(STOPPED,   "stopped")         /* preempted */                 \
         X(DRAINED,   "drained")         /* its node was to be empty */  \
-        X(TIMED_OUT, "timed_out")       /* its time limit */
+        X(TIMED_OUT, "timed_out")       /* its time limit */            \
+        X(IDLE,      "idle")            /* its devices were, for longer than its class allows */
 
 enum release_cause {
 #define X(name, wire) RELEASE_##name,
@@ -149,7 +153,8 @@ enum plan_cause {
         X(PLAN,        "preemption")    /* a plan makes room for other work */  \
         X(TIME_LIMIT,  "time_limit")    /* its own is over */                   \
         X(DRAIN,       "drain")         /* its node is to be empty by a time */ \
-        X(MAINTENANCE, "maintenance")   /* the same, for a window */
+        X(MAINTENANCE, "maintenance")   /* the same, for a window */            \
+        X(IDLE,        "idle")          /* its devices are, and its class says so */
 
 enum notice_cause {
 #define X(name, wire) NOTICE_##name,
@@ -198,6 +203,12 @@ struct layout_report {
         uint32_t epoch;                 /* of the newest step the node carried out */
 };
 
+/* What the devices of running work do: of a gang, those of all members together. */
+struct use_report {
+        uint64_t workload;
+        int64_t idle_since_ms;          /* none of them is used since then; 0: one of them is */
+};
+
 /* From now until a waiting workload starts, as forward runs foretell it (plan/eta.h). */
 struct eta_set {
         uint64_t workload;
@@ -214,6 +225,7 @@ struct input {
                         uint64_t workload;
                         bool held;
                 } hold;                         /* HOLD_CHANGED */
+                struct use_report use;          /* USE_REPORTED */
                 struct accounts *accounts;      /* POLICY_SET; see accounts.h for who owns it */
                 struct freeze freeze;           /* FREEZE_SET */
                 const struct maintenance *maintenance;  /* MAINTENANCE_SET: all windows there are */
@@ -288,6 +300,8 @@ struct fact {
                         uint64_t workload;
                         int64_t saved_ms;       /* run time of this run that is safe */
                 } checkpoint;
+                struct use_report use;
+                uint64_t warned;                /* IDLE_WARNED: workload */
                 struct {
                         uint64_t workload;
                         uint8_t holds;          /* HOLD_ set */

@@ -87,7 +87,8 @@ enum ledger_bucket {
         X(DRAINED,    "drained",        true)   /* its node was to be empty */  \
         X(FAILED,     "failed",         false)  /* ended badly */               \
         X(CANCELLED,  "cancelled",      false)  /* by its owner */              \
-        X(TIMED_OUT,  "time_limit",     false)
+        X(TIMED_OUT,  "time_limit",     false)                                  \
+        X(IDLE,       "idle",           false)  /* nobody used its devices: its class's word */
 
 enum ledger_loss {
 #define X(name, wire, refunded) LOSS_##name,

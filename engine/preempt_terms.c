@@ -177,15 +177,6 @@ static bool may_move(const struct state *state, const struct workload *victim,
                                     (victim->stops_from_ms != today || victim->stops == 0));
 }
 
-/* A gang may lie on several nodes. */
-static bool is_frozen(const struct state *state, const struct workload *workload)
-{
-        for (uint32_t at = workload->first_member; at != NONE; at = state->members[at].next)
-                if (state->nodes[state->members[at].node].frozen)
-                        return true;
-        return false;
-}
-
 bool may_stop(const struct state *state, uint32_t slot,
                      const struct beneficiary *beneficiary)
 {
@@ -197,7 +188,7 @@ bool may_stop(const struct state *state, uint32_t slot,
             victim->standing == STANDING_PROTECTED ||
             beneficiary->now_ms - victim->since_ms < class->exempt_ms ||
             !has_stops_left(victim, class, beneficiary->now_ms) ||
-            is_frozen(state, victim))
+            workload_is_frozen(state, victim))
                 return false;
         switch (beneficiary->cause) {
         case PLAN_PROTECT:

@@ -236,6 +236,14 @@ uint64_t member_capacity(const struct state *state, uint32_t place)
         return units;
 }
 
+bool workload_is_frozen(const struct state *state, const struct workload *workload)
+{
+        for (uint32_t at = workload->first_member; at != NONE; at = state->members[at].next)
+                if (state->nodes[state->members[at].node].frozen)
+                        return true;
+        return false;
+}
+
 unsigned need_held(const struct need *need)
 {
         if (need->ask != ASK_WHOLE)

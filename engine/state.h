@@ -97,6 +97,7 @@ struct workload {
         int64_t start_ms, time_limit_ms;
         int64_t checkpoint_every_ms, checkpoint_within_ms;
         int64_t notice_until_ms;        /* 0: it has not been told to stop */
+        int64_t idle_since_ms;          /* nobody uses its devices since then; 0: in use */
         int64_t leave_by_ms;            /* told so: when its node is to be empty; 0: not for that */
         int64_t stops_from_ms;          /* the day that `stops` counts */
         int64_t eta_at_ms;              /* when its start was foretold; 0: it has not been */
@@ -121,6 +122,8 @@ struct workload {
         uint8_t holds;                  /* HOLD_ set: not in the queue's order */
         bool rescued;                   /* goes first in its class; see order.h */
         bool displaced;                 /* a service that lost its place, or had to leave it */
+        uint8_t idle_done;              /* enum idle_then: done for it since idle_since_ms */
+        bool demoted;                   /* by that: spare until it is used again; see idle.h */
         bool once, service, serve, live;
 };
 
@@ -221,6 +224,7 @@ struct state {
         uint64_t arrivals;                      /* submissions ever queued */
         uint64_t waiting;                       /* workloads in buckets */
         uint64_t noticed;                       /* running ones that have been told to stop */
+        uint64_t idle;                          /* running ones whose devices are idle */
         uint64_t rescued_units;                 /* of rescued workloads, waiting and running */
 
         /* For memos, not part of the hashed state: */
@@ -291,6 +295,9 @@ static inline int64_t node_empty_by_ms(const struct node *node)
 
         return node->desc.drained && drain && drain < closes ? drain : closes;
 }
+
+/* Whether a node is frozen that it lies on: a gang may lie on several. */
+bool workload_is_frozen(const struct state *state, const struct workload *workload);
 
 uint64_t bucket_hash(uint32_t shape, const struct request *request);
 

@@ -420,6 +420,9 @@ static void leave_places(struct state *state, uint32_t slot)
                 workload->notice_cause = 0;
                 state->noticed--;
         }
+        state->idle -= workload->idle_since_ms != 0;
+        workload->idle_since_ms = 0;
+        workload->idle_done = IDLE_THEN_NOTHING;
         if (workload->plan)
                 state->plans[workload->plan - 1].victims--;
         workload->plan = 0;
@@ -500,6 +503,22 @@ static void apply_eta(struct state *state, const struct eta_set *eta, int64_t no
         workload->eta_coverage_pct = eta->coverage_pct;
 }
 
+/* Idle since a later time than before: it was used in between, and another spell has begun. */
+static void apply_use(struct state *state, const struct use_report *use)
+{
+        uint32_t slot = slot_of(state, use->workload);
+        struct workload *workload = &state->workloads[slot];
+
+        state->idle -= workload->idle_since_ms != 0;
+        state->idle += use->idle_since_ms != 0;
+        if (use->idle_since_ms == 0 || use->idle_since_ms > workload->idle_since_ms) {
+                workload->idle_done = IDLE_THEN_NOTHING;
+                if (workload->demoted)
+                        accounts_stays(state, slot);
+        }
+        workload->idle_since_ms = use->idle_since_ms;
+}
+
 static void apply_of_queue(struct state *state, const struct fact *fact, int64_t now_ms)
 {
         struct workload *workload;
@@ -524,6 +543,12 @@ static void apply_of_queue(struct state *state, const struct fact *fact, int64_t
         case FACT_CHECKPOINT_SET:
                 workload = &state->workloads[slot_of(state, fact->checkpoint.workload)];
                 workload->saved_ms = fact->checkpoint.saved_ms;
+                break;
+        case FACT_USE_SET:
+                apply_use(state, &fact->use);
+                break;
+        case FACT_IDLE_WARNED:
+                state->workloads[slot_of(state, fact->warned)].idle_done = IDLE_THEN_WARN;
                 break;
         case FACT_HOLDS_SET:
                 workload = &state->workloads[slot_of(state, fact->holds.workload)];
@@ -550,6 +575,8 @@ void state_apply(struct state *state, const struct fact *fact, int64_t now_ms)
         case FACT_RELEASED:
         case FACT_REQUEUED:
         case FACT_CHECKPOINT_SET:
+        case FACT_USE_SET:
+        case FACT_IDLE_WARNED:
         case FACT_HOLDS_SET:
         case FACT_ETA_SET:
                 apply_of_queue(state, fact, now_ms);

@@ -77,6 +77,8 @@ static void apply_noticed(struct state *state, const struct fact *fact)
         workload->notice_until_ms = fact->noticed.until_ms ? fact->noticed.until_ms : 1;
         workload->notice_cause = (uint8_t)fact->noticed.cause;
         workload->leave_by_ms = fact->noticed.leave_by_ms;
+        if (fact->noticed.cause == NOTICE_IDLE)
+                workload->idle_done = IDLE_THEN_STOP;
         if (fact->noticed.plan == NONE)
                 return;
         count_stopped(state->accounts, fact->noticed.units);
@@ -88,6 +90,8 @@ static void stays(struct state *state, uint32_t slot)
 {
         struct workload *workload = &state->workloads[slot];
 
+        if (workload->notice_cause == NOTICE_IDLE)
+                workload->idle_done = IDLE_THEN_NOTHING;
         workload->notice_until_ms = workload->leave_by_ms = 0;
         workload->notice_cause = 0;
         state->noticed--;

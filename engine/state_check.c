@@ -69,6 +69,8 @@ static void hash_workload(const struct state *state, uint32_t slot, uint64_t *ha
         map_chain(hash, (uint64_t)workload->checkpoint_within_ms);
         map_chain(hash, (uint64_t)workload->notice_until_ms);
         map_chain(hash, (uint64_t)workload->leave_by_ms << 8 | workload->notice_cause);
+        map_chain(hash, (uint64_t)workload->idle_since_ms);
+        map_chain(hash, (uint64_t)workload->idle_done << 8 | workload->demoted);
         map_chain(hash, (uint64_t)workload->stops_from_ms);
         map_chain(hash, (uint64_t)workload->plan << 32 | workload->nodes_held);
         map_chain(hash, (uint64_t)workload->array << 32 | workload->array_at_once);
@@ -306,6 +308,9 @@ static uint32_t check_workload(const struct state *state, uint32_t slot)
         }
         assert(count == workload->members_placed);
         assert(count == 0 || count == bucket->form.members);
+        assert(workload->idle_since_ms == 0 || count > 0);
+        assert(workload->idle_since_ms != 0 || workload->idle_done == IDLE_THEN_NOTHING);
+        assert(!workload->demoted || count > 0);
         return count;
 }
 
@@ -484,7 +489,7 @@ static void check_pool(const struct state *state)
 
 void state_check(const struct state *state)
 {
-        uint64_t on_nodes = 0, of_workloads = 0, waiting = 0, live = 0, rescued = 0;
+        uint64_t on_nodes = 0, of_workloads = 0, waiting = 0, live = 0, rescued = 0, idle = 0;
 
         for (uint32_t n = 0; n < state->node_slots.high; n++)
                 if (state->nodes[n].status != NODE_FREE_SLOT)
@@ -498,6 +503,7 @@ void state_check(const struct state *state)
                         continue;
                 live++;
                 of_workloads += check_workload(state, w);
+                idle += state->workloads[w].idle_since_ms != 0;
                 if (state->workloads[w].rescued)
                         rescued += workload_units(state, w);
         }
@@ -506,6 +512,7 @@ void state_check(const struct state *state)
         assert(waiting == state->waiting);
         assert(live == state->workload_slots.used);
         assert(rescued == state->rescued_units);
+        assert(idle == state->idle);
         check_pool(state);
         check_groups(state);
         check_afters(state);

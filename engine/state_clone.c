@@ -50,6 +50,7 @@ static void copy_accounts(struct accounts *to, const struct accounts *from)
         to->first = kept.first;
         to->last = kept.last;
         to->standard = kept.standard;
+        to->demoted = kept.demoted;
         to->dirty = kept.dirty;
         to->budgets = kept.budgets;
         to->counted_ms = kept.counted_ms;
@@ -67,6 +68,7 @@ static void copy_accounts(struct accounts *to, const struct accounts *from)
         COPY(to->first, from->first, tenants);
         COPY(to->last, from->last, tenants);
         COPY(to->standard, from->standard, tenants);
+        COPY(to->demoted, from->demoted, tenants);
         COPY(to->dirty, from->dirty, tenants);
         COPY(to->budgets, from->budgets, tenants * TENANT_BUDGETS_MAX);
         COPY(to->counted_ms, from->counted_ms, tenants);

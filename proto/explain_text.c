@@ -124,7 +124,11 @@ const char *explain_summary(const struct explanation *it, const struct explain_n
         case VERDICT_STARTING:
                 return "Nothing stands in its way: it starts at the next turn.";
         case VERDICT_RUNNING:
-                return it->until_ms ? "It runs, and has been told to stop." : "It runs.";
+                if (it->told_idle)
+                        return "It runs, and has been told to stop: its devices are idle.";
+                if (it->until_ms)
+                        return "It runs, and has been told to stop.";
+                return it->is_idle ? "It runs, and its devices are idle." : "It runs.";
         case VERDICT_UNKNOWN:
                 return "What is known of the pool is too old to say.";
         case VERDICTS_END:

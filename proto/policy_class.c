@@ -250,7 +250,9 @@ static void warn_of_terms(struct policy_reader *reader, const struct doc_node *m
 {
         static const char *const terms[] = {"notice", "exempt", "stops_per_day"};
 
-        for (size_t i = 0; class->stop == STOP_NEVER && i < ARRAY_LEN(terms); i++)
+        /* Idle work is stopped with notice, whatever the class says of stops for capacity. */
+        size_t first = class->idle_then == IDLE_THEN_STOP ? 1 : 0;
+        for (size_t i = first; class->stop == STOP_NEVER && i < ARRAY_LEN(terms); i++)
                 if (doc_get(map, terms[i]))
                         policy_warn(reader, doc_get(map, terms[i]),
                                     "has no effect beside 'stop: never'");

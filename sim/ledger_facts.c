@@ -107,6 +107,16 @@ static void add_of_work(struct text *text, const struct state *state, const stru
                          fact->eta.workload, fact->eta.p50_ms, fact->eta.p90_ms,
                          fact->eta.coverage_pct);
                 break;
+        case FACT_USE_SET:
+                text_add(text, ",\"workload\":%" PRIu64 ",\"idle_since\":", fact->use.workload);
+                if (fact->use.idle_since_ms)
+                        text_add(text, "%" PRId64, fact->use.idle_since_ms);
+                else
+                        text_add(text, "null");
+                break;
+        case FACT_IDLE_WARNED:
+                text_add(text, ",\"workload\":%" PRIu64, fact->warned);
+                break;
         case FACT_STANDING_SET:
                 text_add(text, ",\"workload\":%" PRIu64 ",\"standing\":\"%s\"",
                          fact->standing.workload, standing_name(fact->standing.standing));

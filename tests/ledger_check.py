@@ -25,6 +25,7 @@ BUCKETS = ("delivered overhead allocated_idle allocated_unmeasured reserved_unus
 STOPS = {"protect": "for_promise", "order": "for_order", "time_slice": "for_time_slice",
          "gather": "for_wide_work"}
 REFUNDED = set(STOPS.values()) | {"node_lost", "drained"}
+OWN = {"failed", "cancelled", "time_limit", "idle"}
 
 
 class Node:
@@ -192,6 +193,8 @@ class Run:
         else:
             cause = {"stopped": "time_limit", "timed_out": "time_limit", "lost": "node_lost",
                      "exited": "failed"}.get(cause, cause)
+        if cause not in REFUNDED | OWN:
+            raise ValueError(f"a loss of no known cause: {cause}")
         for node in {id(n): n for n in work.nodes}.values():
             for parts in node.parts.values():
                 for holder, method, units in parts:

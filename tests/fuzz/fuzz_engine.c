@@ -230,7 +230,7 @@ static enum input_kind next_kind(void)
         };
         static const uint8_t later[] = {
                 INPUT_FAILED, INPUT_STOPPED, INPUT_CHECKPOINTED, INPUT_HOLD_CHANGED,
-                INPUT_FREEZE_SET,
+                INPUT_FREEZE_SET, INPUT_USE_REPORTED,
         };
         uint8_t byte = next();
 
@@ -271,6 +271,10 @@ static void make_input(struct input *input)
         case INPUT_HOLD_CHANGED:
                 input->hold.workload = PICK(8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
                 input->hold.held = next() & 1;
+                break;
+        case INPUT_USE_REPORTED:
+                input->use.workload = PICK(8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
+                input->use.idle_since_ms = (int64_t)PICK(8, 0, 0, 1000, 5000, UINT32_MAX);
                 break;
         case INPUT_FREEZE_SET:
                 input->freeze.frozen = next() & 1;

@@ -103,6 +103,11 @@ bool fact_same(const struct fact *a, const struct fact *b)
         case FACT_CHECKPOINT_SET:
                 return a->checkpoint.workload == b->checkpoint.workload &&
                        a->checkpoint.saved_ms == b->checkpoint.saved_ms;
+        case FACT_USE_SET:
+                return a->use.workload == b->use.workload &&
+                       a->use.idle_since_ms == b->use.idle_since_ms;
+        case FACT_IDLE_WARNED:
+                return a->warned == b->warned;
         case FACT_HOLDS_SET:
                 return a->holds.workload == b->holds.workload && a->holds.holds == b->holds.holds;
         case FACT_STANDING_SET:
@@ -203,6 +208,13 @@ void fact_print(char *ret_text, size_t size, const struct fact *fact)
         case FACT_REQUEUED:
                 snprintf(ret_text, size, "%s: workload %" PRIu64 ", %s", name,
                          fact->requeued.workload, release_cause_name(fact->requeued.cause));
+                return;
+        case FACT_USE_SET:
+                snprintf(ret_text, size, "%s: workload %" PRIu64 " since %" PRId64, name,
+                         fact->use.workload, fact->use.idle_since_ms);
+                return;
+        case FACT_IDLE_WARNED:
+                snprintf(ret_text, size, "%s: workload %" PRIu64, name, fact->warned);
                 return;
         case FACT_HOLDS_SET:
                 snprintf(ret_text, size, "%s: workload %" PRIu64 " %#x", name,

@@ -641,6 +641,7 @@ static bool apply_released(struct brute *brute, const struct fact *fact, const s
         case RELEASE_STOPPED:
         case RELEASE_DRAINED:
         case RELEASE_TIMED_OUT:
+        case RELEASE_IDLE:
         case RELEASE_CAUSES_END:
                 break;
         }
@@ -766,6 +767,11 @@ bool brute_apply(struct brute *brute, const struct fact *fact, const struct inpu
                 if (!work || work->placed == 0)
                         return REFUSE("a workload saves a checkpoint that does not run");
                 return true;
+        case FACT_USE_SET:
+                work = brute_work(brute, fact->use.workload);
+                if (!work || work->placed == 0)
+                        return REFUSE("a workload is idle or in use that does not run");
+                return true;
         case FACT_HOLDS_SET:
                 work = brute_work(brute, fact->holds.workload);
                 if (!work)
@@ -774,6 +780,7 @@ bool brute_apply(struct brute *brute, const struct fact *fact, const struct inpu
                 return true;
         case FACT_FREEZE_IN:
                 return apply_freeze(brute, &fact->freeze, why, why_size);
+        case FACT_IDLE_WARNED:
         case FACT_STANDING_SET:
         case FACT_PROMISES_SEEN:
         case FACT_RESCUED:

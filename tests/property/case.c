@@ -546,6 +546,12 @@ void step_print(char *ret_text, size_t size, const struct input *step, const str
         case INPUT_CHECKPOINTED:
                 put(&text, "workload %" PRIu64 " %s", step->workload, input_name(step->kind));
                 break;
+        case INPUT_USE_REPORTED:
+                put(&text, "workload %" PRIu64 " is %s", step->use.workload,
+                    step->use.idle_since_ms ? "idle" : "in use");
+                if (step->use.idle_since_ms)
+                        put(&text, " since %" PRId64, step->use.idle_since_ms);
+                break;
         case INPUT_HOLD_CHANGED:
                 put(&text, "workload %" PRIu64 " is %s its owner", step->hold.workload,
                     step->hold.held ? "held by" : "let go by");

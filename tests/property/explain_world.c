@@ -118,6 +118,8 @@ int life_run(struct life *life, const struct input *input, int64_t now_ms)
                         own.request.after[a] = id_of(life, input->request.after[a]);
         } else if (input->kind == INPUT_HOLD_CHANGED) {
                 own.hold.workload = id_of(life, input->hold.workload);
+        } else if (input->kind == INPUT_USE_REPORTED) {
+                own.use.workload = id_of(life, input->use.workload);
         } else if (input->kind <= INPUT_CHECKPOINTED) {
                 own.workload = id_of(life, input->workload);
         }

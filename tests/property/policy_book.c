@@ -39,6 +39,14 @@ bool book_is_frozen(const struct book *book, uint32_t node)
         return frozen;
 }
 
+bool book_lies_frozen(const struct book *book, const struct book_work *work)
+{
+        for (unsigned m = 0; m < work->placed; m++)
+                if (book_is_frozen(book, work->places[m].node))
+                        return true;
+        return false;
+}
+
 bool book_below(const struct tenancy *tenancy, uint16_t tenant, uint16_t above)
 {
         while (tenant != TENANT_NONE && tenant != above)
@@ -254,7 +262,9 @@ static void take_away(struct book *book, struct book_work *work)
                 node->network -= need->network_mbit;
         }
         work->placed = 0;
-        work->notice_until_ms = work->leave_by_ms = 0;
+        work->notice_until_ms = work->leave_by_ms = work->idle_since_ms = 0;
+        work->told_idle = work->demoted = false;
+        work->idle_done = IDLE_THEN_NOTHING;
         work->plan = 0;
 }
 
@@ -343,7 +353,13 @@ static bool follow_ended(struct book *book, struct book_work *work, enum release
 
         if (cause == RELEASE_DRAINED && work->leave_by_ms == 0)
                 return BOOK_FAIL(book, "a workload leaves for a drain that it was not told of");
-        if (cause == RELEASE_STOPPED || cause == RELEASE_TIMED_OUT || cause == RELEASE_DRAINED) {
+        bool told = cause == RELEASE_STOPPED || cause == RELEASE_TIMED_OUT ||
+                    cause == RELEASE_DRAINED || cause == RELEASE_IDLE;
+        if (told && work->told_idle != (cause == RELEASE_IDLE))
+                return BOOK_FAIL(book, "a workload is stopped (%s), and was told so for something "
+                                       "else",
+                                 release_cause_name(cause));
+        if (told) {
                 book->checked[PROMISE_NOTICE]++;
                 if (!runs || input->kind != INPUT_STOPPED || work->notice_until_ms == 0 ||
                     book->now_ms < work->notice_until_ms)
@@ -504,14 +520,17 @@ static bool follow(struct book *book, const struct fact *fact, const struct inpu
                 work = book_work(book, fact->checkpoint.workload);
                 work->saved_ms = fact->checkpoint.saved_ms;
                 return true;
+        case FACT_USE_SET:
+                return law_use(book, &fact->use);
+        case FACT_IDLE_WARNED:
+                return law_idle(book, book_work(book, fact->warned), IDLE_THEN_WARN);
         case FACT_HOLDS_SET:
                 work = book_work(book, fact->holds.workload);
                 work->user_held = fact->holds.holds & HOLD_USER;
                 return true;
         case FACT_STANDING_SET:
                 work = book_work(book, fact->standing.workload);
-                work->standing = (uint8_t)fact->standing.standing;
-                return law_raised(book, work);
+                return law_standing(book, work, fact->standing.standing);
         case FACT_POLICY_IN:
                 return law_policy(book, fact->accounts->tenancy);
         case FACT_PLAN_ENDED:

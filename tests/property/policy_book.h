@@ -2,7 +2,8 @@
  *
  * Shares no sums and no rules with the engine: it knows documents' numbers (tenancy.h), device
  * models, and what the words of the policy mean. policy_book.c follows, policy_law.c judges what
- * starts and ends, policy_plan.c judges plans of preemption, policy_empty.c drains and maintenance.
+ * starts and ends, policy_plan.c judges plans of preemption, policy_empty.c drains and maintenance,
+ * policy_idle.c what is done about idle work.
  */
 #pragma once
 
@@ -31,6 +32,7 @@
         X(FROZEN,   "where it is frozen nothing starts and nobody is told to stop")     \
         X(EMPTY,    "nothing starts that would stay into a maintenance window")         \
         X(TOLD,     "who is to leave is told in time, in full and no earlier than needed") \
+        X(IDLE,     "idle work is warned, spare or told as its class says: in time, once a spell") \
         X(CHECKED,  "the state's own invariants")                                       \
         X(ALIKE,    "the same facts with a memo made anew")                             \
         X(REBUILT,  "facts alone make the same state")                                  \
@@ -91,6 +93,10 @@ struct book_work {
         uint8_t standing;
         int64_t notice_until_ms;
         int64_t leave_by_ms;            /* told for a drain or maintenance; 0: not for that */
+        bool told_idle;                 /* to stop, as nobody uses its devices */
+        int64_t idle_since_ms;          /* 0: in use */
+        uint8_t idle_done;              /* enum idle_then: in this spell */
+        bool demoted;                   /* spare by that */
         uint32_t plan;                  /* plan + 1: that it is a victim of */
         int64_t stops_day;
         unsigned stops;
@@ -135,6 +141,8 @@ struct book {
         uint64_t checked[PROMISES_END];
         uint64_t seen[FACTS_END];
         uint64_t causes[PLAN_CAUSES_END];
+        uint64_t idle[IDLE_THENS_END];  /* what was done about idle work, how often */
+        uint64_t rises;                 /* of work that was spare for it */
         char why[512];
 };
 
@@ -157,6 +165,8 @@ struct book_work *book_work(struct book *book, uint64_t id);    /* NULL: never q
 const struct service_class *book_class(const struct book *book, const struct book_work *work);
 const struct model *book_model(const struct book *book, uint32_t node);
 bool book_is_frozen(const struct book *book, uint32_t node);
+/* One of its nodes. */
+bool book_lies_frozen(const struct book *book, const struct book_work *work);
 bool book_lies_well(const struct book *book, uint32_t node, uint16_t tenant,
                     const struct part *part);
 /* Whether node, plane and labels let it in; says nothing of room. */
@@ -172,11 +182,17 @@ bool book_lies_as_wished(const struct book *book, const struct form *form,
                          const struct book_place *places, unsigned count);
 
 bool law_starts(struct book *book, struct book_work *work);     /* what started in this group */
-bool law_raised(struct book *book, struct book_work *work);
+bool law_raised(struct book *book, struct book_work *work, bool was_spare);
 bool law_queued(struct book *book, const struct request *request);
 bool law_policy(struct book *book, const struct tenancy *tenancy);
 bool law_leaves(struct book *book, const struct book_work *work);
 bool law_told(struct book *book, const struct fact *fact);
 bool law_stays(struct book *book, uint64_t id);
 bool law_all_told(struct book *book);
+bool law_use(struct book *book, const struct use_report *use);
+bool law_idle(struct book *book, struct book_work *work, enum idle_then then);
+bool law_idle_stays(const struct book *book, const struct book_work *work);
+bool law_standing(struct book *book, struct book_work *work, enum standing standing);
+bool law_idle_policy(struct book *book, struct book_work *work);
+bool law_all_idle(struct book *book);
 bool plan_law(struct book *book, const struct fact *facts, uint32_t count, uint32_t at);

@@ -97,6 +97,18 @@ static void put(struct page *page, const char *format, ...)
                 page->length = sizeof page->text - 1;
 }
 
+static void put_idle(struct page *page, unsigned stop)
+{
+        static const unsigned minutes[] = {1, 2, 5, 20, 60};
+        unsigned then = draw_below(&page->numbers, 8);
+
+        then = then < IDLE_THENS_END ? then : then % 2 ? IDLE_THEN_DEMOTE : IDLE_THEN_STOP;
+        if (then == IDLE_THEN_DEMOTE && stop == STOP_NEVER)
+                then = IDLE_THEN_STOP;
+        put(page, ", idle_after: {time: %um, then: %s}",
+            minutes[draw_below(&page->numbers, ARRAY_LEN(minutes))], idle_then_names[then]);
+}
+
 static void put_classes(struct page *page)
 {
         struct rng *rng = &page->numbers;
@@ -124,6 +136,8 @@ static void put_classes(struct page *page)
                 if (draw_chance(rng, 30))
                         put(page, ", time_slice: {levels: [%um, %uh]}", 5 + draw_below(rng, 30),
                             1 + draw_below(rng, 3));
+                if (draw_chance(rng, 50))
+                        put_idle(page, stop);
                 if (draw_chance(rng, 10))
                         put(page, ", time_limit: 2h, time_limit_max: 4h");
                 put(page, "}\n");

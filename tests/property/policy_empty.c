@@ -46,14 +46,6 @@ static int64_t leave_by_ms(const struct book *book, const struct book_work *work
         return first;
 }
 
-static bool is_frozen(const struct book *book, const struct book_work *work)
-{
-        for (unsigned m = 0; m < work->placed; m++)
-                if (book_is_frozen(book, work->places[m].node))
-                        return true;
-        return false;
-}
-
 static bool saves_when_told(const struct book *book, const struct book_work *work)
 {
         int64_t within = work->request.checkpoint_within_ms;
@@ -101,16 +93,23 @@ bool law_told(struct book *book, const struct fact *fact)
         if (!work || work->status != WORK_RUNS || work->notice_until_ms)
                 return BOOK_FAIL(book, "workload %" PRIu64 " is told, and does not run or knows",
                                  fact->noticed.workload);
-        work->notice_until_ms = fact->noticed.until_ms;
+        if (fact->noticed.cause == NOTICE_IDLE && !law_idle(book, work, IDLE_THEN_STOP))
+                return false;
+        int64_t notice = book_class(book, work)->notice_ms, until = fact->noticed.until_ms;
+        work->notice_until_ms = until;
         work->leave_by_ms = by_ms;
-        if (fact->noticed.cause == NOTICE_TIME_LIMIT)
+        work->told_idle = fact->noticed.cause == NOTICE_IDLE;
+        if (work->told_idle && (until != now + notice || by_ms != 0))
+                return BOOK_FAIL(book, "workload %" PRIu64 " is idle and has a notice of %" PRId64
+                                       " ms",
+                                 fact->noticed.workload, until - now);
+        if (fact->noticed.cause == NOTICE_TIME_LIMIT || work->told_idle)
                 return true;
         const struct request *request = &work->request;
-        int64_t notice = book_class(book, work)->notice_ms, until = fact->noticed.until_ms;
         bool saves = request->checkpoint_every_ms > 0 && !saves_when_told(book, work) &&
                      work->since_ms + work->saved_ms + request->checkpoint_every_ms > by_ms;
         book->checked[PROMISE_TOLD]++;
-        if (by_ms != leave_by_ms(book, work) || is_frozen(book, work))
+        if (by_ms != leave_by_ms(book, work) || book_lies_frozen(book, work))
                 return BOOK_FAIL(book, "workload %" PRIu64 " is told to leave, and is frozen or "
                                        "has another time for it",
                                  request->workload);
@@ -128,12 +127,17 @@ bool law_stays(struct book *book, uint64_t id)
         struct book_work *work = book_work(book, id);
 
         book->checked[PROMISE_TOLD]++;
-        if (!work || work->leave_by_ms == 0 || work->notice_until_ms <= book->now_ms ||
-            leave_by_ms(book, work) <= work->leave_by_ms)
+        if (!work || work->notice_until_ms <= book->now_ms ||
+            (work->told_idle ? !law_idle_stays(book, work)
+                             : work->leave_by_ms == 0 ||
+                                       leave_by_ms(book, work) <= work->leave_by_ms))
                 return BOOK_FAIL(book, "workload %" PRIu64 " may stay, and its node is to be empty "
-                                       "as it was",
+                                       "as it was, or it is idle",
                                  id);
+        if (work->told_idle)
+                work->idle_done = IDLE_THEN_NOTHING;
         work->notice_until_ms = work->leave_by_ms = 0;
+        work->told_idle = false;
         return true;
 }
 
@@ -143,8 +147,8 @@ bool law_all_told(struct book *book)
         for (uint64_t w = 1; book->tenancy && w <= book->last_id; w++) {
                 const struct book_work *work = &book->works[w];
                 /* Who started at this very tick is told at the next one. */
-                if (work->status != WORK_RUNS || work->notice_until_ms || is_frozen(book, work) ||
-                    work->since_ms == book->now_ms)
+                if (work->status != WORK_RUNS || work->notice_until_ms ||
+                    book_lies_frozen(book, work) || work->since_ms == book->now_ms)
                         continue;
                 int64_t by_ms = leave_by_ms(book, work);
                 book->checked[PROMISE_TOLD]++;

@@ -70,8 +70,10 @@ static bool is_above(uint64_t limit, uint64_t held)
         return held > 0 && (limit == AMOUNT_NONE || (amount_is_number(limit) && held > limit));
 }
 
-/* Only what the start adds to is looked at: a limit that came down stops nobody. */
-static bool law_limits(struct book *book, const struct book_work *work, uint16_t tenant)
+/* Only what the start, or the rise of spare work, adds to is looked at: a limit that came down
+ * stops nobody. */
+static bool law_limits(struct book *book, const struct book_work *work, uint16_t tenant,
+                       bool starts)
 {
         const struct tenant *it = &book->tenancy->tenants[tenant];
         struct sums sums, own = {0};
@@ -79,7 +81,7 @@ static bool law_limits(struct book *book, const struct book_work *work, uint16_t
         sum_work(book, work, &own);
         sum_tenant(book, tenant, WITHIN_LIMIT, &sums);
         book->checked[PROMISE_LIMITS]++;
-        if (is_above(it->limit[DIM_RUNNING], sums.running))
+        if (starts && is_above(it->limit[DIM_RUNNING], sums.running))
                 return BOOK_FAIL(book, "tenant %s runs %" PRIu64 " workloads, above its limit",
                                  it->path, sums.running);
         for (unsigned m = 0; m < MODELS_MAX; m++)
@@ -157,11 +159,6 @@ static bool law_inside(struct book *book, uint16_t tenant)
                                        "promised %" PRIu64,
                                  book->tenancy->tenants[root].path, sums.all, most.all);
         return true;
-}
-
-bool law_raised(struct book *book, struct book_work *work)
-{
-        return work->standing != STANDING_PROTECTED || law_inside(book, work->request.tenant);
 }
 
 /* ---- budgets ---- */
@@ -325,7 +322,7 @@ bool law_starts(struct book *book, struct book_work *work)
                law_budgets(book, work);
         for (uint16_t t = work->request.tenant; good && t != TENANT_NONE;
              t = book->tenancy->tenants[t].parent)
-                good = law_limits(book, work, t);
+                good = law_limits(book, work, t, true);
         if (good && work->standing == STANDING_PROTECTED)
                 good = law_inside(book, work->request.tenant);
         if (good)
@@ -333,6 +330,18 @@ bool law_starts(struct book *book, struct book_work *work)
         memcpy(why, book->why, sizeof why);
         return BOOK_FAIL(book, "workload %" PRIu64 " starts%s: %.400s", work->request.workload,
                          book->handed.live ? " by its plan" : "", why);
+}
+
+/* Spare work that rises is counted from then on. */
+bool law_raised(struct book *book, struct book_work *work, bool was_spare)
+{
+        bool good = !was_spare || law_budgets(book, work);
+
+        for (uint16_t t = work->request.tenant; was_spare && good && t != TENANT_NONE;
+             t = book->tenancy->tenants[t].parent)
+                good = law_limits(book, work, t, false);
+        return good &&
+               (work->standing != STANDING_PROTECTED || law_inside(book, work->request.tenant));
 }
 
 /* ---- a new policy ---- */
@@ -392,10 +401,13 @@ bool law_policy(struct book *book, const struct tenancy *tenancy)
 
 bool book_standings(struct book *book, const struct state *state)
 {
-        for (uint64_t w = 1; w <= book->last_id; w++)
-                if (book->works[w].status == WORK_RUNS)
-                        book->works[w].standing =
-                                state->workloads[state_workload(state, w)].standing;
+        for (uint64_t w = 1; w <= book->last_id; w++) {
+                if (book->works[w].status != WORK_RUNS)
+                        continue;
+                book->works[w].standing = state->workloads[state_workload(state, w)].standing;
+                if (!law_idle_policy(book, &book->works[w]))
+                        return false;
+        }
         for (uint32_t t = 0; t < book->tenancy->tenants_count; t++)
                 if (book->tenancy->tenants[t].parent == TENANT_NONE &&
                     !law_inside(book, (uint16_t)t))

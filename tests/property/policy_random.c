@@ -26,6 +26,7 @@
 #define DAY_MS    (24 * HOUR_MS)
 
 enum { STEPS_MAX = 700, TASKS_MAX = 4 };
+enum { IDLE_COUNTS = 50 };      /* among the other counts: reports, and what was done, by word */
 
 static struct book book;
 static struct model_table *models;
@@ -107,7 +108,8 @@ static int run_at(struct trial *trial, int64_t at_ms, const struct input *input)
 
 static int tick(struct trial *trial, int64_t at_ms)
 {
-        return run_at(trial, at_ms, &(struct input){.kind = INPUT_TICKED}) && law_all_told(&book);
+        return run_at(trial, at_ms, &(struct input){.kind = INPUT_TICKED}) &&
+               law_all_told(&book) && law_all_idle(&book);
 }
 
 /* Up to the time: what is due happens, and the clock ticks each minute. */
@@ -217,6 +219,51 @@ static int of_work(struct trial *trial, struct rng *rng, enum input_kind kind,
         return try(trial, &input);
 }
 
+/* Of what idleness made spare, or told to stop, half is used again. */
+static struct book_work *any_told_idle(struct rng *rng)
+{
+        unsigned start = draw_below(rng, (unsigned)book.last_id + 1);
+
+        for (uint64_t i = 0; i <= book.last_id; i++) {
+                struct book_work *work = &book.works[(start + i) % (book.last_id + 1)];
+                if (work->status == WORK_RUNS && (work->demoted || work->told_idle))
+                        return work;
+        }
+        return NULL;
+}
+
+/* Some reports are old, a few cannot be: from before it started, or from the future. */
+static int report_use(struct trial *trial, struct rng *rng)
+{
+        struct book_work *told = draw_chance(rng, 50) ? any_told_idle(rng) : NULL;
+        struct book_work *work = told ? told
+                                      : any_work(rng, draw_chance(rng, 97) ? WORK_RUNS
+                                                                           : WORK_WAITS);
+        struct input input = {.kind = INPUT_USE_REPORTED};
+
+        if (!work)
+                return 1;
+        input.use.workload = work->request.workload;
+        int64_t ran_ms = book.now_ms - work->since_ms;
+        if (draw_chance(rng, told ? 25 : 80))
+                input.use.idle_since_ms = book.now_ms;
+        if (input.use.idle_since_ms && draw_chance(rng, 60) && ran_ms > 0)
+                input.use.idle_since_ms -= (int64_t)rng_below(rng, (uint64_t)ran_ms);
+        if (draw_chance(rng, 3))
+                input.use.idle_since_ms = draw_chance(rng, 50) ? work->since_ms - 1
+                                                               : book.now_ms + 1;
+        bool may = work->status == WORK_RUNS &&
+                   (input.use.idle_since_ms == 0 || (input.use.idle_since_ms >= work->since_ms &&
+                                                     input.use.idle_since_ms <= book.now_ms));
+        int rc = trial_run(trial, &input);
+        book.checked[PROMISE_IDLE]++;
+        return rc == 0          ? 0
+               : may == (rc > 0) ? 1
+                                 : BOOK_FAIL(&book, "what is said of the use of workload %" PRIu64
+                                                    " is %s",
+                                             input.use.workload, may ? "refused" : "believed");
+}
+
 static int change_node(struct trial *trial, struct rng *rng)
 {
         struct node_desc desc = trial->pool.nodes[draw_below(rng, trial->pool.nodes_count)];
@@ -317,8 +364,8 @@ static int maintain(struct trial *trial, unsigned set)
 static int run_step(struct trial *trial, unsigned step)
 {
         enum { SUBMIT, WAIT, CANCEL, HOLD, STOP, CHANGE, OBSERVE, FREEZE, MAINTAIN, POLICY, EXIT,
-               FAIL, KINDS };
-        static const uint64_t weights[KINDS] = {54, 12, 4, 4, 5, 8, 2, 4, 2, 1, 4, 2};
+               FAIL, USE, KINDS };
+        static const uint64_t weights[KINDS] = {54, 12, 4, 4, 5, 8, 2, 4, 2, 1, 4, 2, 16};
         struct rng rng;
         int64_t span;
 
@@ -352,6 +399,8 @@ static int run_step(struct trial *trial, unsigned step)
                 return set_policy(trial, draw_below(&rng, TRIAL_POLICIES));
         case EXIT:
                 return of_work(trial, &rng, INPUT_EXITED, WORK_RUNS);
+        case USE:
+                return report_use(trial, &rng);
         case FAIL:
                 return of_work(trial, &rng, INPUT_FAILED, WORK_RUNS);
         default:
@@ -524,6 +573,10 @@ static bool run_case(uint64_t seed, const struct step_set *keep, struct counts *
                                         FACT_NODE_HELD, FACT_POLICY_IN, FACT_NOTICE_WITHDRAWN};
         for (unsigned f = 0; f < ARRAY_LEN(facts); f++)
                 counts->others[PROMISES_END + 2 + PLAN_CAUSES_END + f] += book.seen[facts[f]];
+        for (unsigned t = 0; t < IDLE_THENS_END; t++)
+                counts->others[IDLE_COUNTS + t] += book.idle[t];
+        counts->others[IDLE_COUNTS] += book.seen[FACT_USE_SET];
+        counts->others[IDLE_COUNTS + IDLE_THENS_END] += book.rises;
         counts->others[63] += trial.log_count;
         snprintf(why, why_size, "%s", book.why);
         trial_close(&trial);
@@ -579,6 +632,11 @@ static void summary(const struct counts *counts)
         printf("; the last one started within %" PRIu64 " minutes after the last submission; %" PRIu64
                " wait for a limit, a budget or a promise\n",
                others[PROMISES_END], others[PROMISES_END + 1]);
+        printf("  idle: %" PRIu64 " reports, %" PRIu64 " warned, %" PRIu64 " made spare, %" PRIu64
+               " told to stop, %" PRIu64 " no longer spare\n",
+               others[IDLE_COUNTS], others[IDLE_COUNTS + IDLE_THEN_WARN],
+               others[IDLE_COUNTS + IDLE_THEN_DEMOTE], others[IDLE_COUNTS + IDLE_THEN_STOP],
+               others[IDLE_COUNTS + IDLE_THENS_END]);
         for (unsigned p = 0; p < PROMISES_END; p++)
                 printf("  %10" PRIu64 "  %s\n", others[p], words[p]);
         printf("checked %" PRIu64 " promises, 0 broken\n", all);

@@ -131,6 +131,14 @@ static char *text_for(const char *viewer)
         return text;
 }
 
+static void says(const char *summary)
+{
+        struct explain_names names = {.state = pool};
+        char buf[EXPLAIN_TEXT_MAX];
+
+        assert_string_equal(explain_summary(&it, &names, buf), summary);
+}
+
 /* ---- verdicts ---- */
 
 static void what_a_tenant_may_not_use_is_refused(void **state)
@@ -342,6 +350,13 @@ static void what_starts_runs_or_is_not_known_says_so(void **state)
         submit(ask(2, 8));
         explain_now(1);
         is_verdict(VERDICT_RUNNING);
+        says("It runs.");
+        must(&(struct input){.kind = INPUT_USE_REPORTED,
+                             .use = {.workload = 1, .idle_since_ms = now_ms}});
+        explain_now(1);
+        says("It runs, and its devices are idle.");
+        it.told_idle = true;
+        says("It runs, and has been told to stop: its devices are idle.");
         explain_now(2);
         is_verdict(VERDICT_WAIT_CAPACITY);
         now_ms += 10 * HOUR_MS;

@@ -334,6 +334,49 @@ static void leaving_late_and_maintenance_are_draining(void **state)
         assert_true(ledger_loss_refunded(LOSS_DRAINED));
 }
 
+static void comes_idle(uint64_t id, const char *class)
+{
+        struct request request = ask_of(id, "b");
+
+        request.class = (uint16_t)tenancy_class_find(policy->tenancy, class);
+        come(request);
+        step((struct input){.kind = INPUT_USE_REPORTED,
+                            .use = {.workload = id, .idle_since_ms = now_ms}});
+}
+
+/* 1 is gone two seconds after its notice; 2 goes on as spare work. */
+static void idle_work_bears_its_loss_itself(void **state)
+{
+        (void)state;
+        join("n", "V100-16", 2);
+        set_policy("kind: Policy\n"
+                   "classes:\n"
+                   "  c: {rank: 1, methods: [whole], notice: 10s,\n"
+                   "      idle_after: {time: 1m, then: stop}}\n"
+                   "  d: {rank: 1, methods: [whole], idle_after: {time: 1m, then: demote}}\n"
+                   "tenants:\n"
+                   "  b: {}\n");
+        open_ledger(&(struct ledger_bounds){0});
+        comes_idle(1, "c");
+        comes_idle(2, "d");
+        now_ms += 60000;
+        tick();
+        assert_int_equal(find_fact(FACT_NOTICED)->noticed.cause, NOTICE_IDLE);
+        assert_int_equal(find_fact(FACT_STANDING_SET)->standing.workload, 2);
+        now_ms += 12000;
+        go(INPUT_STOPPED, 1);
+        ledger_close(ledger, pool, now_ms);
+        const struct ledger_row *gone = row("b", METHOD_WHOLE, STANDING_STANDARD);
+        assert_string_equal(ledger_class(ledger, gone->key.class), "c");
+        assert_true(gone->buckets[BUCKET_UNMEASURED] == D * 70000);
+        assert_true(gone->buckets[BUCKET_DRAINING] == D * 2000);
+        assert_true(gone->lost[LOSS_IDLE] == D * 70000);
+        assert_true(row("b", METHOD_WHOLE, STANDING_SPARE)->buckets[BUCKET_UNMEASURED] ==
+                    D * 12000);
+        assert_false(ledger_loss_refunded(LOSS_IDLE));
+        assert_string_equal(ledger_loss_name(LOSS_IDLE), "idle");
+}
+
 /* a's promise of one device is unused; b's two jobs stand on it and on the other one. */
 static void what_is_lent_is_what_others_use_of_a_promise(void **state)
 {
@@ -570,6 +613,7 @@ int main(void)
                 TEST(devices_without_cores_are_stranded),
                 TEST(a_stop_is_charged_to_whom_it_was_for),
                 TEST(leaving_late_and_maintenance_are_draining),
+                TEST(idle_work_bears_its_loss_itself),
                 TEST(what_is_lent_is_what_others_use_of_a_promise),
                 TEST(what_fits_no_table_is_counted_together),
                 TEST(no_memory_makes_no_ledger),

@@ -375,6 +375,9 @@ static void what_is_in_vain_is_a_warning(void **state)
                  "the budget can never be used up: at most 1 device of any model"},
                 {POLICY "classes: {c: {rank: 1, stop: never, notice: 5m}}\ntenants: {a: {}}\n",
                  "field 'classes.c.notice': has no effect beside 'stop: never'"},
+                {POLICY "classes: {c: {rank: 1, stop: never, notice: 5m, exempt: 1h, "
+                        "idle_after: {time: 2h, then: stop}}}\ntenants: {a: {}}\n",
+                 "field 'classes.c.exempt': has no effect beside 'stop: never'"},
                 {POLICY "classes: {c: {rank: 1, stops_per_day: 0}}\ntenants: {a: {}}\n",
                  "0 stops a day is what 'stop: never' says"},
                 {POLICY
