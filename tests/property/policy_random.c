@@ -220,11 +220,12 @@ static int of_work(struct trial *trial, struct rng *rng, enum input_kind kind,
 static int change_node(struct trial *trial, struct rng *rng)
 {
         struct node_desc desc = trial->pool.nodes[draw_below(rng, trial->pool.nodes_count)];
+        unsigned rack = draw_below(rng, ARRAY_LEN(trial->words.racks));
         uint32_t now = state_node(trial->states[0], desc.name);
 
         if (now == NONE)
                 return try(trial, &(struct input){.kind = INPUT_NODE_JOINED, .node = desc});
-        switch (draw_below(rng, 8)) {
+        switch (draw_below(rng, 9)) {
         case 0:
                 desc.drained = true;
                 if (draw_chance(rng, 60))
@@ -245,6 +246,11 @@ static int change_node(struct trial *trial, struct rng *rng)
         case 5:
                 return try(trial, &(struct input){.kind = INPUT_NODE_REMOVED,
                                                   .node_name = desc.name});
+        case 6:
+                desc.rack = trial->words.racks[rack];
+                desc.block = trial->words.blocks[rack / 2];
+                desc.nvlink = 0;
+                break;
         default:
                 break;                  /* as it was */
         }
