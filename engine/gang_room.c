@@ -104,6 +104,11 @@ uint64_t gang_domain_key(const struct node_desc *desc, uint32_t node, unsigned f
         return name ? name : own;
 }
 
+bool gang_same_rack(const struct node_desc *a, const struct node_desc *b)
+{
+        return a->rack != 0 && a->rack == b->rack && a->block == b->block;
+}
+
 uint64_t gang_rack_key(const struct memo *memo, const struct site *site)
 {
         const struct node_desc *desc = &memo->state->nodes[site->node].desc;

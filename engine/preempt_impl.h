@@ -98,9 +98,7 @@ uint64_t search_least_loss(const struct search *search, uint32_t node);
  * false: not possible for `most`, or search->failed. */
 bool search_places(struct search *search, uint64_t most, uint64_t *ret_cost);
 
-/* preempt_near.c: whether members must lie in one domain of the fabric. */
-bool form_needs_near(const struct form *form);
-/* search_places() in the domain of the form's level where it loses least. */
+/* preempt_near.c: search_places() in the domain of the form's required level that loses least. */
 bool search_near(struct search *search, uint64_t most, uint64_t *ret_cost);
 /* Whether the plan's places still lie to each other as the form requires. */
 bool plan_lies_well(const struct state *state, const struct plan *plan);

@@ -1,16 +1,11 @@
-/* Plans for work whose members must lie in one domain of the fabric: each domain is searched by itself,
- * and the one that loses least wins. All domains together hold each node once, so that this costs
- * about what a search over all nodes costs. */
+/* Plans for work whose members must lie in one domain of the fabric: each domain is searched by
+ * itself, and the one that loses least wins. All domains together hold each node once, so that this
+ * costs about what a search over all nodes costs. */
 #include "engine/preempt_impl.h"
 
 #include <stdlib.h>
 
 #include "engine/gang_impl.h"
-
-bool form_needs_near(const struct form *form)
-{
-        return form->near_required && form->near != NEAR_NONE && form->near != NEAR_POOL;
-}
 
 /* ---- domains ---- */
 
@@ -117,8 +112,8 @@ static bool search_domain(struct search *search, enum near_level level,
         return search_places(search, most, ret_cost);
 }
 
-/* Each domain may only lose less than the best before it. The best is searched once more at the end,
- * with what it was allowed then: that is less than to keep a plan aside. */
+/* Each domain may only lose less than the best before it. The best is searched once more at the
+ * end, with what it was allowed then: that is simpler than to keep a plan aside. */
 bool search_near(struct search *search, uint64_t most, uint64_t *ret_cost)
 {
         const struct form *form = &search->state->buckets[search->beneficiary.bucket].form;
@@ -153,11 +148,6 @@ bool search_near(struct search *search, uint64_t most, uint64_t *ret_cost)
 
 /* ---- at the hand-over ---- */
 
-static bool same_rack(const struct node_desc *a, const struct node_desc *b)
-{
-        return a->rack != 0 && a->rack == b->rack && a->block == b->block;
-}
-
 static bool is_near(const struct state *state, enum near_level level, const struct plan_place *a,
                     const struct plan_place *b)
 {
@@ -184,7 +174,7 @@ bool plan_lies_well(const struct state *state, const struct plan *plan)
         const struct plan_place *places = state->plan_places, *one = &places[plan->first_place];
 
         for (uint32_t a = plan->first_place; a != NONE; a = places[a].next) {
-                if (form_needs_near(form) &&
+                if (form->near_required &&
                     (!is_near(state, (enum near_level)form->near, one, &places[a]) ||
                      (form->near == NEAR_DEVICE_LINKS &&
                       !is_linked(state, &places[a], one->parts[0].device))))
@@ -193,8 +183,8 @@ bool plan_lies_well(const struct state *state, const struct plan *plan)
                      b = places[b].next)
                         if (places[a].node == places[b].node ||
                             (form->spread == SPREAD_RACK &&
-                             same_rack(&state->nodes[places[a].node].desc,
-                                       &state->nodes[places[b].node].desc)))
+                             gang_same_rack(&state->nodes[places[a].node].desc,
+                                            &state->nodes[places[b].node].desc)))
                                 return false;
         }
         return true;

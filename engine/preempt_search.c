@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "engine/gang_impl.h"
 
 void preempt_scratch_free(struct preempt_scratch *scratch)
 {
@@ -382,7 +383,8 @@ static void take_parts(const struct search *search, struct spare_node *node,
                 for (unsigned d = 0; d < search->state->nodes[node->node].desc.devices; d++) {
                         struct device_state settled = node->devices[d];
                         settled.holders = settled.holders > 0;
-                        if ((used >> d & 1) || node->device_bars[d] || memcmp(&settled, from, sizeof settled) != 0)
+                        if ((used >> d & 1) || node->device_bars[d] ||
+                            memcmp(&settled, from, sizeof settled) != 0)
                                 continue;
                         part.device = (uint8_t)d;
                         used |= 1u << d;
@@ -445,14 +447,13 @@ static void reprice(struct search *search, struct spare_node *placed, uint32_t v
 
 static void close_for_spread(struct search *search, const struct form *form, uint32_t number)
 {
-        const struct node *placed = &search->state->nodes[number];
+        const struct node_desc *placed = &search->state->nodes[number].desc;
 
         for (uint32_t n = 0; n < search->scratch->nodes_count; n++) {
                 struct spare_node *node = &search->scratch->nodes[n];
                 const struct node_desc *desc = &search->state->nodes[node->node].desc;
                 if (node->node == number ||
-                    (form->spread == SPREAD_RACK && desc->rack != 0 &&
-                     desc->rack == placed->desc.rack && desc->block == placed->desc.block)) {
+                    (form->spread == SPREAD_RACK && gang_same_rack(desc, placed))) {
                         node->possible = false;
                         node->closed = true;
                 }
@@ -475,7 +476,8 @@ static bool places_fit(const struct search *search, uint32_t number)
                         return false;
                 for (unsigned i = 0; i < place->parts_count; i++) {
                         struct device_state *device = &node.devices[place->parts[i].device];
-                        if (node.device_bars[place->parts[i].device] || !part_goes(model, device, &place->parts[i]))
+                        if (node.device_bars[place->parts[i].device] ||
+                            !part_goes(model, device, &place->parts[i]))
                                 return false;
                         device_take(model, device, &place->parts[i]);
                 }

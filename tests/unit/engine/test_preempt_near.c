@@ -76,7 +76,11 @@ static void check_told(const char *expected)
 static void room_is_made_in_one_rack(void **state)
 {
         (void)state;
-        static const struct { enum near_level level; uint32_t members; const char *told; } rows[] = {
+        static const struct {
+                enum near_level level;
+                uint32_t members;
+                const char *told;
+        } rows[] = {
                 { NEAR_NONE,  2, "45" },        /* anywhere, the least lost: b1 and c0 */
                 { NEAR_RACK,  2, "34" },
                 { NEAR_BLOCK, 2, "45" },
@@ -212,6 +216,114 @@ static void a_node_that_moved_ends_the_plan(void **state)
         assert_int_equal(find_fact(FACT_PLAN_ENDED)->plan_ended.end, PLAN_WITHDRAWN);
 }
 
+/* ---- capacity holds ---- */
+
+/* As room_is_made_in_one_rack(), and nobody may be stopped: work 1..5 on a0 a1 b0 b1 c0 that end
+ * after so many hours. */
+static void run_for(const uint8_t *hours)
+{
+        open_racks(4);
+        for (uint64_t id = 1; id <= 5; id++) {
+                struct request request = gang(id, "u", 1, 4, NEAR_NONE);
+                request.time_limit_ms = hours[id - 1] * H;
+                submit(request);
+                assert_true(is_placed(id));
+        }
+}
+
+static void check_held(const char *expected)
+{
+        char held[32] = "";
+
+        for (uint32_t n = 0; n < pool->node_slots.high; n++)
+                if (pool->nodes[n].held_for)
+                        (void)snprintf(held + strlen(held), sizeof held - strlen(held), "%s ",
+                                       vocab_name_text(pool->vocab, pool->nodes[n].desc.name));
+        assert_string_equal(held, expected);
+}
+
+static void a_hold_lies_in_the_rack_that_is_ready_first(void **state)
+{
+        (void)state;
+        static const struct {
+                uint8_t hours[5];
+                enum near_level level;
+                bool required;
+                uint32_t members;
+                unsigned devices;
+                const char *held;
+                unsigned until_h;
+        } rows[] = {
+                { {1, 9, 5, 6, 2}, NEAR_NONE,  false, 2, 4, "a0 c0 ", 2 },
+                { {1, 9, 5, 6, 2}, NEAR_RACK,  true,  2, 4, "b0 b1 ", 6 },
+                { {1, 9, 5, 6, 2}, NEAR_RACK,  false, 2, 4, "a0 c0 ", 2 },      /* preferred */
+                { {1, 4, 5, 6, 2}, NEAR_RACK,  true,  2, 4, "a0 a1 ", 4 },
+                { {1, 9, 5, 6, 2}, NEAR_BLOCK, true,  3, 4, "a0 b0 c0 ", 5 },
+                { {3, 9, 5, 6, 2}, NEAR_NODE,  true,  2, 2, "c0 ", 2 },
+                { {3, 3, 5, 6, 2}, NEAR_RACK,  true,  3, 2, "a0 a1 ", 3 },      /* two on a0 */
+                { {3, 3, 5, 6, 2}, NEAR_RACK,  true,  2, 2, "c0 ", 2 },
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                run_for(rows[i].hours);
+                struct request request = gang(9, "u", rows[i].members, rows[i].devices,
+                                              rows[i].level);
+                request.form.near_required = rows[i].required;
+                submit(request);
+                tick_at(2 * M);
+                check_held(rows[i].held);
+                assert_int_equal(find_fact(FACT_NODE_HELD)->node_held.until_ms,
+                                 T0 + rows[i].until_h * H);
+                close_with_policy(NULL);
+        }
+}
+
+static void no_hold_where_no_rack_is_wide_enough(void **state)
+{
+        (void)state;
+        run_for((const uint8_t[]){1, 9, 5, 6, 2});
+        drain_by("a1", GPU, 4, 0);
+        submit(gang(9, "u", 2, 4, NEAR_RACK));
+        tick_at(2 * M);
+        check_held("b0 b1 ");
+        struct node_desc desc = in_rack("b0");
+        desc.drained = true;
+        must(&(struct input){.kind = INPUT_NODE_CHANGED, .node = desc});
+        tick_at(3 * M);
+        check_held("");
+}
+
+static void a_hold_is_spread_over_racks(void **state)
+{
+        (void)state;
+        run_for((const uint8_t[]){1, 2, 5, 6, 7});
+        struct request request = gang(9, "u", 2, 4, NEAR_NONE);
+        request.form.spread = SPREAD_RACK;
+        submit(request);
+        tick_at(2 * M);
+        check_held("a0 b0 ");
+}
+
+/* It starts on what it held, although others wait that fit on it sooner. */
+static void what_was_held_in_a_rack_is_taken(void **state)
+{
+        (void)state;
+        run_for((const uint8_t[]){1, 9, 5, 6, 9});
+        submit(gang(9, "u", 2, 4, NEAR_RACK));
+        tick_at(2 * M);
+        check_held("b0 b1 ");
+        struct request other = gang(10, "u", 1, 4, NEAR_NONE);
+        other.time_limit_ms = 9 * H;
+        other.priority = -1;
+        submit(other);
+        at(3 * M);
+        leave(INPUT_EXITED, 3);
+        assert_true(is_waiting(10));
+        leave(INPUT_EXITED, 4);
+        assert_true(is_placed(9));
+        assert_true(is_waiting(10));
+        check_held("");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -223,6 +335,11 @@ int main(void)
                 cmocka_unit_test_teardown(a_victim_in_two_racks_counts_once, close_with_policy),
                 cmocka_unit_test_teardown(spread_holds_inside_of_the_domain, close_with_policy),
                 cmocka_unit_test_teardown(a_node_that_moved_ends_the_plan, close_with_policy),
+                cmocka_unit_test(a_hold_lies_in_the_rack_that_is_ready_first),
+                cmocka_unit_test_teardown(no_hold_where_no_rack_is_wide_enough,
+                                          close_with_policy),
+                cmocka_unit_test_teardown(a_hold_is_spread_over_racks, close_with_policy),
+                cmocka_unit_test_teardown(what_was_held_in_a_rack_is_taken, close_with_policy),
         };
         return cmocka_run_group_tests(tests, models_load, models_drop);
 }
