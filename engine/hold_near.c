@@ -73,6 +73,14 @@ static bool choose_soonest(const struct hold_search *search, struct place *place
         return have == members;
 }
 
+/* Of the soonest places of two domains; of equals the one with the lower node. */
+static bool is_sooner(const struct place *a, const struct place *b, uint32_t members)
+{
+        int64_t x = a[members - 1].ready_ms, y = b[members - 1].ready_ms;
+
+        return x != y ? x < y : a->node < b->node;
+}
+
 int hold_find_near(struct memo *memo, const struct hold_search *search, struct err *err)
 {
         const struct form *form = &search->bucket->form;
@@ -89,8 +97,7 @@ int hold_find_near(struct memo *memo, const struct hold_search *search, struct e
                 while (end < count && places[end].domain == places[first].domain)
                         end++;
                 if (choose_soonest(search, &places[first], end - first) &&
-                    (best == NONE || places[first + members - 1].ready_ms <
-                                             places[best + members - 1].ready_ms))
+                    (best == NONE || is_sooner(&places[first], &places[best], members)))
                         best = first;
         }
         if (best == NONE)

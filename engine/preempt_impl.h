@@ -46,6 +46,7 @@ struct near_spot {
 struct near_domain {
         uint64_t least;                 /* what it costs at least */
         uint32_t first, count;
+        uint32_t node;                  /* of the first spot */
         uint32_t devices;
 };
 

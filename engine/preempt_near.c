@@ -18,13 +18,15 @@ static int by_domain(const void *a, const void *b)
         return (x->node > y->node) - (x->node < y->node);
 }
 
-/* The spots are in order by then: what comes first of them tells domains apart. */
+/* Of equals the one met first, as in gang_choose_domain(): the order of names says nothing. */
 static int by_least(const void *a, const void *b)
 {
         const struct near_domain *x = a, *y = b;
 
         if (x->least != y->least)
                 return x->least < y->least ? -1 : 1;
+        if (x->node != y->node)
+                return x->node < y->node ? -1 : 1;
         return (x->first > y->first) - (x->first < y->first);
 }
 
@@ -77,7 +79,9 @@ static bool list_domains(struct search *search, const struct form *form)
 
         scratch->domains_count = 0;
         for (uint32_t s = 0; s < scratch->spots_count;) {
-                struct near_domain domain = {.least = UINT64_MAX, .first = s};
+                struct near_domain domain = {.least = UINT64_MAX,
+                                             .first = s,
+                                             .node = scratch->spots[s].node};
                 uint64_t key = scratch->spots[s].domain;
                 for (; s < scratch->spots_count && scratch->spots[s].domain == key; s++) {
                         const struct near_spot *spot = &scratch->spots[s];

@@ -420,7 +420,7 @@ struct request draw_work(struct rng *rng, const struct draw_pool *pool,
         draw_need(rng, pool, words, &request.need);
         if (draw_chance(rng, 22))
                 request.form.members = 2 + draw_below(rng, 3);
-        if (draw_chance(rng, request.form.members > 1 ? 40 : 15)) {
+        if (draw_chance(rng, request.form.members > 1 ? 60 : 15)) {
                 request.form.near = (uint8_t)draw_below(rng, NEAR_LEVELS_END);
                 request.form.near_required = draw_chance(rng, 60);
                 if (request.need.devices == 0 && request.form.near == NEAR_DEVICE_LINKS)
