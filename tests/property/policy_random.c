@@ -107,7 +107,8 @@ static int run_at(struct trial *trial, int64_t at_ms, const struct input *input)
 
 static int tick(struct trial *trial, int64_t at_ms)
 {
-        return run_at(trial, at_ms, &(struct input){.kind = INPUT_TICKED}) && law_all_told(&book);
+        return run_at(trial, at_ms, &(struct input){.kind = INPUT_TICKED}) && law_all_told(&book) &&
+               trial_holds_well(trial);
 }
 
 /* Up to the time: what is due happens, and the clock ticks each minute. */
