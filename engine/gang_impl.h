@@ -1,4 +1,4 @@
-/* gang_impl.h - shared by gang.c (placing) and gang_room.c (counting). */
+/* gang_impl.h - shared by gang.c (placing), gang_room.c (counting), and who looks at domains. */
 #pragma once
 
 #include "engine/gang.h"
@@ -40,8 +40,14 @@ uint32_t site_limit_by_room(const struct site *site, const struct need *need, ui
 /* ... and its devices. `rooms[d]`: parts that device d can take, each of another member. */
 uint32_t site_limit_by_devices(uint32_t limit, const uint32_t *rooms, unsigned count, unsigned n);
 
+/* The domain of the fabric that a node, or the group of its devices from `first_device`, lies in;
+ * where it is not known the node is one of its own. */
+uint64_t gang_domain_key(const struct node_desc *desc, uint32_t node, unsigned first_device,
+                         enum near_level level);
 /* Devices that make one site of a node at that level. */
 unsigned gang_group_size(const struct node_desc *desc, enum near_level level);
+/* Whether `spread: rack` keeps members from being on both; an unknown rack is of one node. */
+bool gang_same_rack(const struct node_desc *a, const struct node_desc *b);
 /* A rack within the site's domain. */
 uint64_t gang_rack_key(const struct memo *memo, const struct site *site);
 /* Adds a site to the domain it lies in at that level. False: out of memory. */

@@ -76,8 +76,8 @@ uint32_t site_limit_by_room(const struct site *site, const struct need *need, ui
 
 /* ---- domains ---- */
 
-static uint64_t domain_key(const struct node_desc *desc, uint32_t node, unsigned first_device,
-                           enum near_level level)
+uint64_t gang_domain_key(const struct node_desc *desc, uint32_t node, unsigned first_device,
+                         enum near_level level)
 {
         uint64_t own = 1ull << 40 | (uint64_t)node << 8;        /* a level that is not known */
         uint16_t name = 0;
@@ -104,18 +104,23 @@ static uint64_t domain_key(const struct node_desc *desc, uint32_t node, unsigned
         return name ? name : own;
 }
 
+bool gang_same_rack(const struct node_desc *a, const struct node_desc *b)
+{
+        return a->rack != 0 && a->rack == b->rack && a->block == b->block;
+}
+
 uint64_t gang_rack_key(const struct memo *memo, const struct site *site)
 {
         const struct node_desc *desc = &memo->state->nodes[site->node].desc;
 
-        return map_mix(domain_key(desc, site->node, 0, NEAR_RACK)) + site->domain;
+        return map_mix(gang_domain_key(desc, site->node, 0, NEAR_RACK)) + site->domain;
 }
 
 bool gang_site_add(struct memo *memo, struct gang_scratch *scratch, const struct site *site,
                      enum near_level level)
 {
         const struct node_desc *desc = &memo->state->nodes[site->node].desc;
-        uint64_t key = domain_key(desc, site->node, site->first_device, level);
+        uint64_t key = gang_domain_key(desc, site->node, site->first_device, level);
         uint32_t domain = map_get(&scratch->domains, key);
 
         if (domain == MAP_NONE) {

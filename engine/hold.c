@@ -1,4 +1,4 @@
-#include "engine/hold.h"
+#include "engine/hold_impl.h"
 
 #include <string.h>
 
@@ -70,8 +70,7 @@ struct end {
         unsigned devices;
 };
 
-/* When the node is expected to have so many free devices. INT64_MAX: never. */
-static int64_t ready_ms(const struct state *state, uint32_t number, const struct need *need,
+static int64_t ready_ms(const struct state *state, uint32_t number, unsigned devices,
                         const struct asker *asker, int64_t now_ms)
 {
         const struct node *node = &state->nodes[number];
@@ -100,45 +99,47 @@ static int64_t ready_ms(const struct state *state, uint32_t number, const struct
                         ends[place] = ends[place - 1];
                 ends[place] = end;
         }
-        for (unsigned e = 0; e < count && free < need->devices; e++) {
+        for (unsigned e = 0; e < count && free < devices; e++) {
                 free += ends[e].devices;
                 at_ms = ends[e].at_ms > at_ms ? ends[e].at_ms : at_ms;
         }
-        return free >= need->devices ? at_ms : INT64_MAX;
+        return free >= devices ? at_ms : INT64_MAX;
 }
 
-struct place {
-        int64_t ready_ms;
-        uint32_t node;
-};
-
-/* The soonest nodes for the members; false: there are not enough. */
-static bool find_nodes(const struct state *state, const struct bucket *bucket,
-                       struct place_right right,
-                       const uint32_t *taken_for, int64_t now_ms, struct place *places,
-                       uint32_t count)
+int64_t hold_ready_ms(const struct hold_search *search, uint32_t number, unsigned devices)
 {
-        const struct need *need = &state->shapes[bucket->shape].need;
-        uint32_t have = 0;
+        const struct state *state = search->state;
+        const struct node *node = &state->nodes[number];
+        const struct place_right *right = &search->right;
 
-        for (uint32_t n = 0; n < state->node_slots.high; n++) {
-                const struct node *node = &state->nodes[n];
-                if (node->status != NODE_UP || node->frozen || taken_for[n] ||
-                    !node_admits(state, &node->desc, need) ||
-                    !(right.models >> node->desc.model & 1) ||
-                    (right.asker && !isolation_admits(state, right.asker, n)))
-                        continue;
-                int64_t ready = ready_ms(state, n, need, right.asker, now_ms);
-                if (ready == INT64_MAX ||
-                    right.leaves_ms + (ready - now_ms) > node_closes_ms(node) ||
-                    (have == count && ready >= places[have - 1].ready_ms))
+        if (node->status != NODE_UP || node->frozen || search->taken_for[number] ||
+            !node_admits(state, &node->desc, &state->shapes[search->bucket->shape].need) ||
+            !(right->models >> node->desc.model & 1) ||
+            (right->asker && !isolation_admits(state, right->asker, number)))
+                return INT64_MAX;
+        int64_t ready = ready_ms(state, number, devices, right->asker, search->now_ms);
+        if (ready == INT64_MAX ||
+            right->leaves_ms + (ready - search->now_ms) > node_closes_ms(node))
+                return INT64_MAX;
+        return ready;
+}
+
+/* The soonest nodes for the members, one each; 0: there are not enough. */
+static int find_nodes(const struct hold_search *search, struct place *places)
+{
+        const struct need *need = &search->state->shapes[search->bucket->shape].need;
+        uint32_t have = 0, count = search->bucket->form.members;
+
+        for (uint32_t n = 0; n < search->state->node_slots.high; n++) {
+                int64_t ready = hold_ready_ms(search, n, need->devices);
+                if (ready == INT64_MAX || (have == count && ready >= places[have - 1].ready_ms))
                         continue;
                 if (have < count)
                         have++;
                 uint32_t at = have - 1;
                 for (; at > 0 && places[at - 1].ready_ms > ready; at--)
                         places[at] = places[at - 1];
-                places[at] = (struct place){ready, n};
+                places[at] = (struct place){.ready_ms = ready, .node = n};
         }
         return have == count;
 }
@@ -194,6 +195,37 @@ static int emit_changes(struct memo *memo, const struct state *state, struct err
         return 0;
 }
 
+/* Nodes for one, where they are to come free. */
+static int hold_for(struct memo *memo, const struct state *state, const struct contender *it,
+                    int64_t now_ms, struct err *err)
+{
+        const uint64_t *may = it->admission.models;
+        uint32_t slot = it->waiter.slot;
+        struct asker asker;
+        struct hold_search search = {
+                .state = state,
+                .bucket = &state->buckets[it->bucket],
+                .right = {may[STANDING_PROTECTED] | may[STANDING_STANDARD] | may[STANDING_SPARE],
+                          leaves_ms(state, slot, now_ms),
+                          asker_of_slot(state, slot, &asker) ? &asker : NULL},
+                .taken_for = memo->hold_for,
+                .now_ms = now_ms};
+        uint32_t members = search.bucket->form.members;
+        int rc = hold_looks_around(&search.bucket->form) ? hold_find_near(memo, &search, err)
+                                                         : find_nodes(&search, memo->hold_places);
+        const struct place *places = memo->hold_places;
+
+        if (rc < 0)
+                return rc;
+        if (rc == 0 || places[members - 1].ready_ms <= now_ms)
+                return 0;
+        for (uint32_t m = 0; m < members; m++) {
+                memo->hold_for[places[m].node] = slot + 1;
+                memo->hold_until[places[m].node] = places[members - 1].ready_ms;
+        }
+        return 0;
+}
+
 int decide_holds(struct memo *memo, const struct state *state, int64_t now_ms, struct err *err)
 {
         struct contender list[HOLDS_MAX + 1];
@@ -202,23 +234,9 @@ int decide_holds(struct memo *memo, const struct state *state, int64_t now_ms, s
                 return no_memory(err);
         unsigned count = choose(memo, state, now_ms, list);
         for (unsigned i = 0; i < count; i++) {
-                const struct bucket *bucket = &state->buckets[list[i].bucket];
-                uint32_t members = bucket->form.members;
-                struct place *places = memo->hold_places;
-                const uint64_t *may = list[i].admission.models;
-                struct asker asker;
-                struct place_right right = {may[STANDING_PROTECTED] | may[STANDING_STANDARD] |
-                                              may[STANDING_SPARE],
-                                      leaves_ms(state, list[i].waiter.slot, now_ms),
-                                      asker_of_slot(state, list[i].waiter.slot, &asker) ? &asker
-                                                                                         : NULL};
-                if (!find_nodes(state, bucket, right, memo->hold_for, now_ms, places, members) ||
-                    places[members - 1].ready_ms <= now_ms)
-                        continue;
-                for (uint32_t m = 0; m < members; m++) {
-                        memo->hold_for[places[m].node] = list[i].waiter.slot + 1;
-                        memo->hold_until[places[m].node] = places[members - 1].ready_ms;
-                }
+                int rc = hold_for(memo, state, &list[i], now_ms, err);
+                if (rc)
+                        return rc;
         }
         return emit_changes(memo, state, err);
 }

@@ -3,6 +3,10 @@
  * At each tick the first HOLDS_MAX of those that are wide, have waited for their class's hold_after
  * and do not fit get the nodes that are expected to have room for them soonest. Others may use a
  * held node only when they are expected to be gone by then.
+ *
+ * Where a level of nearness is required all nodes held lie in one domain of it: the one whose
+ * latest node is ready first. `spread` holds of them too. A level that is only preferred is not
+ * looked at.
  */
 #pragma once
 

@@ -109,13 +109,10 @@ static int emit(struct search *search, enum plan_cause cause, uint64_t cost, str
         return 1;
 }
 
-/* Levels that are required of a gang are not planned for: nothing is stopped in vain. */
 static bool can_plan(const struct state *state, const struct bucket *bucket)
 {
         return state->plan_slots.used < state->bounds.plans_max &&
                bucket->form.members <= state->plan_place_slots.max - state->plan_place_slots.used &&
-               !(bucket->form.near_required && bucket->form.near != NEAR_POOL &&
-                 bucket->form.near != NEAR_NONE) &&
                state->shapes[bucket->shape].need.devices > 0;
 }
 
@@ -180,7 +177,9 @@ int decide_plan_for(struct memo *memo, const struct state *state, uint32_t slot,
                        (class_of(state, workload->bucket)->time_slices_count > 0
                                 ? GATHER_PART_SLICED
                                 : GATHER_PART);
-        if (!search_places(&search, most, &cost))
+        bool found = bucket->form.near_required ? search_near(&search, most, &cost)
+                                                : search_places(&search, most, &cost);
+        if (!found)
                 return search.failed && !memo->failed ? no_memory(err) : 0;
         if (search.scratch->victims_count == 0 || !stop_rate_allows(&search))
                 return 0;

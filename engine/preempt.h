@@ -2,8 +2,9 @@
  *
  * A plan is whole before anybody is told: the places of all members, the victims, what it costs.
  * Victims are eligible by cause and class (see may_stop in preempt_terms.c); the least lost work wins;
- * who turns out not to be needed is dropped. A plan's devices are locked for its beneficiary until
- * it starts, or the plan is withdrawn.
+ * who turns out not to be needed is dropped. A required nearness and `spread` hold of a plan's places
+ * (preempt_near.c); a preferred nearness is not looked at. A plan's devices are locked for its
+ * beneficiary until it starts, or the plan is withdrawn.
  */
 #pragma once
 
@@ -38,7 +39,8 @@ uint64_t stop_loss(const struct state *state, uint32_t slot, int64_t now_ms);
 /* Run time of this run that would be lost, if it is told now and ends after its notice. */
 int64_t lost_run_ms(const struct state *state, uint32_t slot, int64_t now_ms);
 
-/* Whether the plan's places are free now, and its nodes still take its work. */
+/* Whether the plan's places are free now, its nodes still take its work, and they still lie to each
+ * other as it requires. */
 bool plan_fits(const struct state *state, uint32_t plan, int64_t now_ms);
 /* Whether one of its nodes is frozen: it waits. */
 bool plan_is_frozen(const struct state *state, uint32_t plan);

@@ -1,5 +1,5 @@
-/* preempt_impl.h - shared by preempt.c (plans), preempt_search.c (places and victims) and
- * preempt_terms.c (who may be stopped, what it costs). */
+/* preempt_impl.h - shared by preempt.c (plans), preempt_search.c (places and victims),
+ * preempt_near.c (a required nearness) and preempt_terms.c (who may be stopped, what it costs). */
 #pragma once
 
 #include "engine/preempt.h"
@@ -35,9 +35,28 @@ struct bound {
         uint32_t node;
 };
 
+/* A node, or one group of its linked devices, in the domain of the fabric that it lies in. */
+struct near_spot {
+        uint64_t domain;
+        uint32_t node;
+        uint8_t first_device;
+};
+
+/* Spots of one domain, by node. */
+struct near_domain {
+        uint64_t least;                 /* what it costs at least */
+        uint32_t first, count;
+        uint32_t node;                  /* of the first spot */
+        uint32_t devices;
+};
+
 struct preempt_scratch {
         struct bound *bounds;
         uint32_t bounds_room;
+        struct near_spot *spots;
+        uint32_t spots_count, spots_room;
+        struct near_domain *domains;
+        uint32_t domains_count, domains_room;
         struct spare_node *nodes;
         uint32_t nodes_count, nodes_room;
         struct victim *victims;         /* of the plan, all */
@@ -58,6 +77,8 @@ struct search {
         uint64_t models;
         int64_t leaves_ms;              /* when it starts at the end of the longest notice */
         const struct asker *asker;      /* NULL: nothing bars it */
+        const struct near_domain *domain;       /* to be kept to; NULL: all nodes */
+        uint16_t shut;                  /* devices of each node that are not to be used */
         bool failed;                    /* out of memory */
 };
 
@@ -70,6 +91,15 @@ bool part_goes(const struct model *model, const struct device_state *device,
 /* A node that was described anew may hold more than it has. */
 bool has_left(uint32_t all, uint32_t held, uint64_t more);
 
-/* preempt_search.c: places all members at the least loss, into the scratch; false: not possible for
- * `most`, or search->failed. */
+/* preempt_search.c: whether the node is open to the beneficiary at all. */
+bool search_admits(const struct search *search, uint32_t number);
+/* The least that anything on the node would lose; nothing fits there without a stop. */
+uint64_t search_least_loss(const struct search *search, uint32_t node);
+/* Places all members at the least loss, in the search's domain where it has one, into the scratch;
+ * false: not possible for `most`, or search->failed. */
 bool search_places(struct search *search, uint64_t most, uint64_t *ret_cost);
+
+/* preempt_near.c: search_places() in the domain of the form's required level that loses least. */
+bool search_near(struct search *search, uint64_t most, uint64_t *ret_cost);
+/* Whether the plan's places still lie to each other as the form requires. */
+bool plan_lies_well(const struct state *state, const struct plan *plan);

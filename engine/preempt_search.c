@@ -5,12 +5,15 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "engine/gang_impl.h"
 
 void preempt_scratch_free(struct preempt_scratch *scratch)
 {
         if (!scratch)
                 return;
         mem_free(scratch->bounds);
+        mem_free(scratch->spots);
+        mem_free(scratch->domains);
         mem_free(scratch->nodes);
         mem_free(scratch->victims);
         mem_free(scratch->local);
@@ -81,7 +84,7 @@ static void node_as_planned(const struct search *search, struct spare_node *node
         for (unsigned d = 0; d < now->desc.devices; d++) {
                 const struct device *device = &node_devices(state, node->node)[d];
                 node->devices[d] = device->state;
-                if (device->kept_for)
+                if (device->kept_for || (search->shut >> d & 1))
                         node->devices[d].broken = 1;
         }
         node->bars = 0;
@@ -230,7 +233,7 @@ static bool clear_node(struct search *search, struct spare_node *node, uint64_t 
         return true;
 }
 
-static bool admits(const struct search *search, uint32_t number)
+bool search_admits(const struct search *search, uint32_t number)
 {
         const struct node *node = &search->state->nodes[number];
 
@@ -261,8 +264,7 @@ static void price_node(struct search *search, struct spare_node *node, uint64_t 
         node->possible = clear_node(search, &tried, most, &node->cost, &move);
 }
 
-/* The least that anything on the node would lose; nothing fits there without a stop. */
-static uint64_t least_loss(const struct search *search, uint32_t node)
+uint64_t search_least_loss(const struct search *search, uint32_t node)
 {
         const struct state *state = search->state;
         uint64_t least = UINT64_MAX;
@@ -300,9 +302,9 @@ static bool list_for_single(struct search *search, uint64_t most)
         uint32_t count = 0;
 
         for (uint32_t n = 0; n < search->state->node_slots.high; n++) {
-                if (!admits(search, n))
+                if (!search_admits(search, n))
                         continue;
-                uint64_t least = least_loss(search, n);
+                uint64_t least = search_least_loss(search, n);
                 if (least >= most)
                         continue;
                 if (!memo_room(search->memo, &scratch->bounds, &scratch->bounds_room, count,
@@ -327,13 +329,25 @@ static bool list_for_single(struct search *search, uint64_t most)
         return true;
 }
 
+static bool list_domain(struct search *search, uint64_t most)
+{
+        const struct near_spot *spots = &search->scratch->spots[search->domain->first];
+
+        for (uint32_t s = 0; s < search->domain->count; s++)
+                if (!add_node(search, spots[s].node, most))
+                        return false;
+        return true;
+}
+
 static bool list_nodes(struct search *search, uint64_t most)
 {
         search->scratch->nodes_count = 0;
+        if (search->domain)
+                return list_domain(search, most);
         if (search->state->buckets[search->beneficiary.bucket].form.members == 1)
                 return list_for_single(search, most);
         for (uint32_t n = 0; n < search->state->node_slots.high; n++)
-                if (admits(search, n) && !add_node(search, n, most))
+                if (search_admits(search, n) && !add_node(search, n, most))
                         return false;
         return true;
 }
@@ -369,7 +383,8 @@ static void take_parts(const struct search *search, struct spare_node *node,
                 for (unsigned d = 0; d < search->state->nodes[node->node].desc.devices; d++) {
                         struct device_state settled = node->devices[d];
                         settled.holders = settled.holders > 0;
-                        if ((used >> d & 1) || node->device_bars[d] || memcmp(&settled, from, sizeof settled) != 0)
+                        if ((used >> d & 1) || node->device_bars[d] ||
+                            memcmp(&settled, from, sizeof settled) != 0)
                                 continue;
                         part.device = (uint8_t)d;
                         used |= 1u << d;
@@ -432,14 +447,13 @@ static void reprice(struct search *search, struct spare_node *placed, uint32_t v
 
 static void close_for_spread(struct search *search, const struct form *form, uint32_t number)
 {
-        const struct node *placed = &search->state->nodes[number];
+        const struct node_desc *placed = &search->state->nodes[number].desc;
 
         for (uint32_t n = 0; n < search->scratch->nodes_count; n++) {
                 struct spare_node *node = &search->scratch->nodes[n];
                 const struct node_desc *desc = &search->state->nodes[node->node].desc;
                 if (node->node == number ||
-                    (form->spread == SPREAD_RACK && desc->rack != 0 &&
-                     desc->rack == placed->desc.rack && desc->block == placed->desc.block)) {
+                    (form->spread == SPREAD_RACK && gang_same_rack(desc, placed))) {
                         node->possible = false;
                         node->closed = true;
                 }
@@ -462,7 +476,8 @@ static bool places_fit(const struct search *search, uint32_t number)
                         return false;
                 for (unsigned i = 0; i < place->parts_count; i++) {
                         struct device_state *device = &node.devices[place->parts[i].device];
-                        if (node.device_bars[place->parts[i].device] || !part_goes(model, device, &place->parts[i]))
+                        if (node.device_bars[place->parts[i].device] ||
+                            !part_goes(model, device, &place->parts[i]))
                                 return false;
                         device_take(model, device, &place->parts[i]);
                 }
@@ -493,7 +508,6 @@ static void drop_needless(struct search *search, uint64_t *cost)
         }
 }
 
-/* Places all members at the least loss; false: not possible for `most`. */
 bool search_places(struct search *search, uint64_t most, uint64_t *ret_cost)
 {
         const struct form *form = &search->state->buckets[search->beneficiary.bucket].form;

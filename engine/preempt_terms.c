@@ -109,7 +109,7 @@ bool plan_fits(const struct state *state, uint32_t number, int64_t now_ms)
         for (uint32_t at = plan->first_place; at != NONE; at = state->plan_places[at].next)
                 if (!plan_fits_node(state, plan, state->plan_places[at].node, now_ms))
                         return false;
-        return true;
+        return plan_lies_well(state, plan);
 }
 
 bool plan_is_frozen(const struct state *state, uint32_t number)

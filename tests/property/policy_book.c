@@ -199,10 +199,26 @@ static unsigned fabric_of(const struct node_desc *desc, unsigned level)
                                                                      : desc->nvlink;
 }
 
+/* Devices 0-3, 4-7 ... of one node where groups are of 4; without links each device is alone. */
+static bool lies_linked(const struct book *book, const struct book_place *places, unsigned count)
+{
+        unsigned group = book->nodes[places[0].node].desc.link_group;
+
+        for (unsigned p = 0; p < count; p++)
+                for (unsigned i = 0; i < places[p].count; i++)
+                        if (places[p].parts[i].device / (group ? group : 1) !=
+                            places[0].parts[0].device / (group ? group : 1))
+                                return false;
+        return true;
+}
+
 /* Only what must be: a required level, and the spread. */
 bool book_lies_as_wished(const struct book *book, const struct form *form,
                          const struct book_place *places, unsigned count)
 {
+        if (form->near_required && form->near == NEAR_DEVICE_LINKS &&
+            !lies_linked(book, places, count))
+                return false;
         for (unsigned a = 0; a < count; a++)
                 for (unsigned b = a + 1; b < count; b++) {
                         const struct node_desc *x = &book->nodes[places[a].node].desc;

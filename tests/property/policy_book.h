@@ -23,6 +23,8 @@
         X(NOTICE,   "nobody is stopped before the notice is over")                      \
         X(PROVEN,   "when a plan's victims are gone, its places fit exactly")           \
         X(NEEDED,   "without any one victim of a plan, they do not")                    \
+        X(NEAR,     "a plan's members lie as near as they must")                        \
+        X(HELD,     "nodes held for a gang lie as near, and are as spread, as it must") \
         X(TERMS,    "classes' terms: stop, exempt, stops a day")                        \
         X(RATE,     "not more is stopped in a while than the rules say")                \
         X(LOCKS,    "a plan's devices are taken by nobody else")                        \

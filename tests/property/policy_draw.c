@@ -65,6 +65,8 @@ void draw_pool(struct rng *rng, const struct case_words *words, struct draw_pool
                 desc->plane = draw_chance(rng, 50) ? words->planes[draw_below(rng, 2)] : 0;
                 desc->rack = words->racks[n / 5];
                 desc->block = words->blocks[n / 10];
+                desc->nvlink = n % 5 < 4 ? words->nvlinks[n / 5 * 2 + n % 5 / 2] : 0;
+                desc->link_group = n % 3 == 0 ? 0 : (uint8_t)((desc->devices + 1) / 2);
                 pool->devices[desc->model] += desc->devices;
         }
 }
@@ -438,7 +440,7 @@ struct request draw_work(struct rng *rng, const struct draw_pool *pool,
         draw_need(rng, pool, words, &request.need);
         if (draw_chance(rng, 22))
                 request.form.members = 2 + draw_below(rng, 3);
-        if (draw_chance(rng, 15)) {
+        if (draw_chance(rng, request.form.members > 1 ? 60 : 15)) {
                 request.form.near = (uint8_t)draw_below(rng, NEAR_LEVELS_END);
                 request.form.near_required = draw_chance(rng, 60);
                 if (request.need.devices == 0 && request.form.near == NEAR_DEVICE_LINKS)

@@ -295,14 +295,17 @@ static bool prove(struct book *book, const struct book_work *beneficiary,
 static bool law_places(struct book *book, const struct book_work *beneficiary,
                        struct book_plan *plan)
 {
+        const struct form *form = &beneficiary->request.form;
+
         book->checked[PROMISE_GANGS]++;
-        if (plan->places_count != beneficiary->request.form.members ||
-            !book_lies_as_wished(book, &beneficiary->request.form, plan->places,
-                                 plan->places_count))
+        book->checked[PROMISE_NEAR] += form->near_required && form->near != NEAR_NONE &&
+                                       form->near != NEAR_POOL;
+        if (plan->places_count != form->members ||
+            !book_lies_as_wished(book, form, plan->places, plan->places_count))
                 return BOOK_FAIL(book, "the places of a plan for workload %" PRIu64 " are not all, "
                                        "or not near each other (%s) or not spread as they must",
                                  beneficiary->request.workload,
-                                 near_level_name(beneficiary->request.form.near));
+                                 near_level_name(form->near));
         for (unsigned p = 0; p < plan->places_count; p++)
                 if (book_is_frozen(book, plan->places[p].node))
                         return BOOK_FAIL(book, "a plan has a place on a frozen node");

@@ -109,7 +109,7 @@ static int run_at(struct trial *trial, int64_t at_ms, const struct input *input)
 static int tick(struct trial *trial, int64_t at_ms)
 {
         return run_at(trial, at_ms, &(struct input){.kind = INPUT_TICKED}) &&
-               law_all_told(&book) && law_all_idle(&book);
+               law_all_told(&book) && law_all_idle(&book) && trial_holds_well(trial);
 }
 
 /* Up to the time: what is due happens, and the clock ticks each minute. */
@@ -267,11 +267,12 @@ static int report_use(struct trial *trial, struct rng *rng)
 static int change_node(struct trial *trial, struct rng *rng)
 {
         struct node_desc desc = trial->pool.nodes[draw_below(rng, trial->pool.nodes_count)];
+        unsigned rack = draw_below(rng, ARRAY_LEN(trial->words.racks));
         uint32_t now = state_node(trial->states[0], desc.name);
 
         if (now == NONE)
                 return try(trial, &(struct input){.kind = INPUT_NODE_JOINED, .node = desc});
-        switch (draw_below(rng, 8)) {
+        switch (draw_below(rng, 9)) {
         case 0:
                 desc.drained = true;
                 if (draw_chance(rng, 60))
@@ -292,6 +293,11 @@ static int change_node(struct trial *trial, struct rng *rng)
         case 5:
                 return try(trial, &(struct input){.kind = INPUT_NODE_REMOVED,
                                                   .node_name = desc.name});
+        case 6:
+                desc.rack = trial->words.racks[rack];
+                desc.block = trial->words.blocks[rack / 2];
+                desc.nvlink = 0;
+                break;
         default:
                 break;                  /* as it was */
         }

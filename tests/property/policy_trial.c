@@ -320,3 +320,26 @@ bool trial_replays(struct trial *trial)
         state_free(state);
         return good;
 }
+
+bool trial_holds_well(const struct trial *trial)
+{
+        const struct state *state = trial->states[TRIAL_KEPT];
+
+        for (uint32_t n = 0; n < state->node_slots.high; n++) {
+                uint32_t held_for = state->nodes[n].held_for;
+                struct book_place held[BOOK_NODES] = {0};
+                unsigned count = 0;
+                if (held_for == 0)
+                        continue;
+                for (uint32_t k = 0; k < state->node_slots.high; k++)
+                        if (state->nodes[k].held_for == held_for)
+                                held[count++].node = k;
+                uint32_t bucket = state->workloads[held_for - 1].bucket;
+                trial->book->checked[PROMISE_HELD]++;
+                if (!book_lies_as_wished(trial->book, &state->buckets[bucket].form, held, count))
+                        return BOOK_FAIL(trial->book, "nodes held for workload %" PRIu64
+                                                      " lie not as it must",
+                                         state->workloads[held_for - 1].id);
+        }
+        return true;
+}

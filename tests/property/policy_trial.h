@@ -39,3 +39,5 @@ void trial_close(struct trial *trial);
  * changed. The time is that of the book. */
 int trial_run(struct trial *trial, const struct input *input);
 bool trial_replays(struct trial *trial);
+/* After a tick: nodes that are held for a gang must be of use to it. */
+bool trial_holds_well(const struct trial *trial);
