@@ -1,10 +1,10 @@
 /* preempt.h - plans that make room for waiting work by stopping running work.
  *
  * A plan is whole before anybody is told: the places of all members, the victims, what it costs.
- * Victims are eligible by cause and class (see may_stop in preempt_terms.c); the least lost work wins;
- * who turns out not to be needed is dropped. A required nearness and `spread` hold of a plan's places
- * (preempt_near.c); a preferred nearness is not looked at. A plan's devices are locked for its
- * beneficiary until it starts, or the plan is withdrawn.
+ * Victims are eligible by cause and class (see may_stop in preempt_terms.c); the least lost work
+ * wins; who turns out not to be needed is dropped. A required nearness and `spread` hold of a plan's
+ * places (preempt_near.c); a preferred nearness is not looked at. A plan's devices are locked for
+ * its beneficiary until it starts, or the plan is withdrawn.
  */
 #pragma once
 

@@ -323,7 +323,8 @@ static bool list_for_single(struct search *search, uint64_t most)
                 scratch->bounds[best] = scratch->bounds[--count];
                 if (!add_node(search, bound.node, most))
                         return false;
-                if (scratch->nodes_count > 0 && scratch->nodes[scratch->nodes_count - 1].cost < most)
+                if (scratch->nodes_count > 0 &&
+                    scratch->nodes[scratch->nodes_count - 1].cost < most)
                         most = scratch->nodes[scratch->nodes_count - 1].cost;
         }
         return true;
