@@ -549,6 +549,20 @@ static uint32_t complete_plan(const struct state *state)
 
 /* ---- making room ---- */
 
+/* A tick's turn asks in order, each waiter once: after a plan it goes on behind whom that is for.
+ * The last one that got a plan at this tick; false: none has. */
+static bool asked_last(const struct state *state, struct contender *ret_last)
+{
+        if (state->asked_slot == NONE || state->asked_ms != state->now_ms ||
+            !state->workloads[state->asked_slot].live)
+                return false;
+        ret_last->bucket = state->workloads[state->asked_slot].bucket;
+        ret_last->waiter = waiter_of(state, state->asked_slot);
+        accounts_admit(state, ret_last->bucket, &ret_last->admission);
+        ret_last->standing = best_standing(&ret_last->admission);
+        return true;
+}
+
 /* Everybody may ask for room at a tick; in between only who has just come. */
 static uint32_t collect_asking(struct memo *memo, const struct state *state,
                                const struct input *input)
@@ -568,9 +582,12 @@ static uint32_t collect_asking(struct memo *memo, const struct state *state,
         }
         if (input->kind != INPUT_TICKED)
                 return 0;
+        struct contender last;
+        bool again = asked_last(state, &last);
         for (uint32_t b = 0; b < state->buckets_count; b++)
-                if (state->buckets[b].count > 0 && memo->asked[b] != state->order_version + 1 &&
-                    contend(memo, state, b, false, &memo->open[count]))
+                if (state->buckets[b].count > 0 &&
+                    contend(memo, state, b, false, &memo->open[count]) &&
+                    !(again && order_before(state, &memo->open[count], &last)))
                         count++;
         for (uint32_t at = count / 2; at-- > 0;)
                 open_sift(state, memo->open, count, at);
@@ -618,9 +635,7 @@ static int ask_bucket(struct memo *memo, const struct state *state, const struct
 static int make_room(struct memo *memo, const struct state *state, const struct input *input,
                      int64_t now_ms, struct err *err)
 {
-        if (!buckets_room(memo, state) ||
-            !memo_room(memo, &memo->asked, &memo->asked_room, state->buckets_count,
-                       sizeof *memo->asked))
+        if (!buckets_room(memo, state))
                 return no_memory(err);
         uint32_t count = collect_asking(memo, state, input);
         if (memo->out_of_memory)
@@ -638,7 +653,6 @@ static int make_room(struct memo *memo, const struct state *state, const struct 
                 memo->facts_count = 0;
                 if (memo->failed)       /* a bounded table was full: nothing found counts */
                         memo->synced = false;
-                memo->asked[it.bucket] = state->order_version + 1;
                 open_pop(memo, state, &count);
         }
         return 0;

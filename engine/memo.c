@@ -91,7 +91,6 @@ void memo_free(struct memo *memo)
         mem_free(memo->blocked);
         mem_free(memo->tight);
         mem_free(memo->feasible_alone);
-        mem_free(memo->asked);
         mem_free(memo->hold_for);
         mem_free(memo->hold_until);
         mem_free(memo->hold_places);
@@ -110,8 +109,6 @@ void memo_adopt(struct memo *memo, const struct state *state)
                 memo->blocked[b] = memo->feasible[b] = 0;
                 memo->lines[b].version = 0;
         }
-        for (uint32_t b = 0; b < memo->asked_room; b++)
-                memo->asked[b] = 0;
         for (uint32_t s = 0; s < memo->tight_room; s++)
                 memo->tight[s] = memo->feasible_alone[s] = 0;
         memo->state = state;

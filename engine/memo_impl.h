@@ -204,8 +204,6 @@ struct memo {
         uint32_t buckets_room;
         struct contender *open;         /* scratch: a heap of who may fit */
         uint32_t open_room;
-        uint64_t *asked;                /* by bucket: state->order_version + 1 when no plan was found */
-        uint32_t asked_room;
         uint64_t *tight;                /* by shape: state->freed + 1 when nothing fitted */
         uint32_t tight_room;
         uint32_t *hold_for;             /* scratch of hold.c, by node */

@@ -109,6 +109,7 @@ struct state *state_new(const struct model_table *models, const struct state_bou
         state->plan_place_slots = new_slots(plan_places_max(&state->bounds));
         state->after_slots = new_slots(state->bounds.workloads_max);
         state->maintenance_due_ms = INT64_MAX;
+        state->asked_slot = NONE;
         return state;
 }
 

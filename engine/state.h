@@ -221,6 +221,8 @@ struct state {
         int64_t maintenance_due_ms;             /* a window begins or ends; INT64_MAX: never */
         uint32_t nodes_closing;                 /* that are to be empty by some time */
         int64_t now_ms;                         /* of the newest tick */
+        int64_t asked_ms;                       /* ... at which a plan was last made */
+        uint32_t asked_slot;                    /* for whom: who goes before it has been asked */
         uint64_t arrivals;                      /* submissions ever queued */
         uint64_t waiting;                       /* workloads in buckets */
         uint64_t noticed;                       /* running ones that have been told to stop */

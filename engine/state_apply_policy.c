@@ -18,6 +18,8 @@ static void apply_planned(struct state *state, const struct fact_planned *fact)
                                              .until_ms = fact->until_ms,
                                              .live = true};
         state->workloads[slot].plan = number + 1;
+        state->asked_ms = state->now_ms;
+        state->asked_slot = slot;
 }
 
 /* What the place needs of the node itself; `sign` 1 keeps it, -1 lets it go. */

@@ -195,6 +195,7 @@ uint64_t state_hash(const struct state *state)
         if (state->plan_set)
                 hash_plan(state, &hash);
         map_chain(&hash, (uint64_t)state->now_ms);
+        map_chain(&hash, state->asked_ms == state->now_ms ? state->asked_slot : NONE);
         map_chain(&hash, state->arrivals);
         return hash;
 }
