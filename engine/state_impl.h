@@ -11,6 +11,8 @@ void slot_give(struct slots *slots, void *table, size_t size, uint32_t slot);
 void map_enter(struct map *map, uint64_t key, uint32_t value);  /* where there is room for sure */
 uint64_t free_key(const struct map *map, uint64_t key);
 
+/* The bucket of the request, and its shape; made where they are new. */
+uint32_t intern_bucket(struct state *state, const struct request *request);
 uint32_t slot_of(const struct state *state, uint64_t id);       /* of a workload that is there */
 void node_touch(struct state *state, uint32_t node);            /* it changed: for memos */
 void node_refresh(struct state *state, uint32_t number);        /* what is free of it, anew */
