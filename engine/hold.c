@@ -13,7 +13,20 @@ static bool wants_hold(const struct state *state, uint32_t slot, int64_t now_ms)
         const struct workload *workload = &state->workloads[slot];
         const struct service_class *class = class_of(state, workload->bucket);
 
-        return workload->plan == 0 && waited_ms(state, slot, now_ms) >= class->hold_after_ms;
+        return workload->plan == 0 &&
+               (workload->rescued || (is_wide(state, &state->buckets[workload->bucket]) &&
+                                      waited_ms(state, slot, now_ms) >= class->hold_after_ms));
+}
+
+/* Rescued work first, whatever its class and its tenant's share, and in order of arrival: who comes
+ * later, and there is no end of those, takes nobody's nodes. */
+static bool held_before(const struct state *state, const struct contender *a,
+                        const struct contender *b)
+{
+        if (a->waiter.rescued != b->waiter.rescued)
+                return a->waiter.rescued;
+        return a->waiter.rescued ? a->waiter.arrival < b->waiter.arrival
+                                 : order_before(state, a, b);
 }
 
 /* Keeps the list in order and at most HOLDS_MAX long. */
@@ -22,7 +35,7 @@ static void list_add(const struct state *state, struct contender *list, unsigned
 {
         unsigned at = *count;
 
-        while (at > 0 && order_before(state, contender, &list[at - 1]))
+        while (at > 0 && held_before(state, contender, &list[at - 1]))
                 at--;
         if (at == HOLDS_MAX)
                 return;
@@ -39,8 +52,9 @@ static unsigned choose(struct memo *memo, const struct state *state, int64_t now
 
         for (uint32_t b = 0; b < state->buckets_count; b++) {
                 const struct bucket *bucket = &state->buckets[b];
+                bool wide = is_wide(state, bucket);
                 struct admission admission;
-                if (bucket->count == 0 || !is_wide(state, bucket))
+                if (bucket->count == 0 || (!wide && state->rescued_units == 0))
                         continue;
                 accounts_admit(state, b, &admission);
                 if (admission.gate != GATE_FIT)
@@ -53,9 +67,11 @@ static unsigned choose(struct memo *memo, const struct state *state, int64_t now
                                 contender.standing = (enum standing)s;
                 uint32_t at = 0, slot;
                 for (unsigned n = 0; n < HOLDS_MAX && line_next(memo, state, b, &at, &slot); at++) {
+                        contender.waiter = line_waiter(memo, state, b, at, slot);
+                        if (!wide && !contender.waiter.rescued && !contender.waiter.displaced)
+                                break;          /* rescued ones stand before it */
                         if (!wants_hold(state, slot, now_ms))
                                 continue;
-                        contender.waiter = line_waiter(memo, state, b, at, slot);
                         list_add(state, list, &count, &contender);
                         n++;
                 }
@@ -217,7 +233,9 @@ static int hold_for(struct memo *memo, const struct state *state, const struct c
 
         if (rc < 0)
                 return rc;
-        if (rc == 0 || places[members - 1].ready_ms <= now_ms)
+        /* Where there seems to be room now it starts without; but others may go before rescued work,
+         * or the room be held for them. */
+        if (rc == 0 || (places[members - 1].ready_ms <= now_ms && !it->waiter.rescued))
                 return 0;
         for (uint32_t m = 0; m < members; m++) {
                 memo->hold_for[places[m].node] = slot + 1;

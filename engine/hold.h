@@ -1,8 +1,9 @@
-/* hold.h - capacity holds: room kept for wide work that waits.
+/* hold.h - capacity holds: room kept for wide work that waits, and for rescued work.
  *
- * At each tick the first HOLDS_MAX of those that are wide, have waited for their class's hold_after
- * and do not fit get the nodes that are expected to have room for them soonest. Others may use a
- * held node only when they are expected to be gone by then.
+ * At each tick the first HOLDS_MAX get the nodes that are expected to have room for them soonest:
+ * of those that are rescued (order.h), in order of arrival; then of those that are wide, have
+ * waited for their class's hold_after and do not fit, in the queue's order. Others may use a held
+ * node only when they are expected to be gone by then.
  *
  * Where a level of nearness is required all nodes held lie in one domain of it: the one whose
  * latest node is ready first. `spread` holds of them too. A level that is only preferred is not

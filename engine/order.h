@@ -12,8 +12,9 @@
  * Nothing starves: work that has waited for RESCUE_AFTER_MS in all is rescued at a tick, longest
  * wait first, as long as what is rescued asks for RESCUE_PERCENT of the pool at most (or is one
  * workload). It goes before all other work of its class from then on, in its level of time slices
- * as well, and is stopped for promises only. So it waits for those rescued before it, and they end:
- * see docs/deciding.md.
+ * as well, has a capacity hold whatever its width, class and tenant (hold.h), and is stopped for
+ * promises only. So it waits for those rescued before it, and they end: docs/deciding.md has the
+ * bound, tests/property/starve.c the reasons.
  */
 #pragma once
 

@@ -167,16 +167,6 @@ static bool may_slice(const struct state *state, uint32_t slot,
                lost_run_ms(state, slot, beneficiary->now_ms) <= SLICE_LOSS_MS;
 }
 
-/* Rescued work gives way to wide work only, and once a day: it starts again first of all. */
-static bool may_move(const struct state *state, const struct workload *victim,
-                     const struct beneficiary *beneficiary)
-{
-        int64_t today = beneficiary->now_ms - beneficiary->now_ms % CALENDAR_DAY_MS;
-
-        return !victim->rescued || (is_wide(state, &state->buckets[beneficiary->bucket]) &&
-                                    (victim->stops_from_ms != today || victim->stops == 0));
-}
-
 bool may_stop(const struct state *state, uint32_t slot,
                      const struct beneficiary *beneficiary)
 {
@@ -190,6 +180,9 @@ bool may_stop(const struct state *state, uint32_t slot,
             !has_stops_left(victim, class, beneficiary->now_ms) ||
             workload_is_frozen(state, victim))
                 return false;
+        /* It must end, as others wait for that: work that saves nothing would begin for ever. */
+        if (victim->rescued && beneficiary->cause != PLAN_PROTECT)
+                return false;
         switch (beneficiary->cause) {
         case PLAN_PROTECT:
                 return true;
@@ -197,9 +190,9 @@ bool may_stop(const struct state *state, uint32_t slot,
                 return victim->standing == STANDING_SPARE ||
                        (class->stop == STOP_ALWAYS && class->rank > other->rank);
         case PLAN_TIME_SLICE:
-                return may_move(state, victim, beneficiary) && may_slice(state, slot, beneficiary);
+                return may_slice(state, slot, beneficiary);
         case PLAN_GATHER:
-                return may_move(state, victim, beneficiary) && class->rank >= other->rank &&
+                return class->rank >= other->rank &&
                        !is_wide(state, &state->buckets[victim->bucket]) &&
                        (class->time_slices_count == 0 ||
                         slice_level(class, attained_ms(state, slot, beneficiary->now_ms)) >
