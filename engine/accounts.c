@@ -91,9 +91,9 @@ uint64_t accounts_unlent(const struct accounts *accounts, uint32_t tenant, unsig
         return kept > keep ? kept : keep;
 }
 
-/* What is kept of one model falls as what is used of it grows, and leaves nobody more; but who draws
- * on what was kept of any model leaves the others, and the last of a pot no longer binds gangs that
- * could lie on several models. */
+/* What is kept of one model falls as what is used of it grows, and leaves nobody more; but who
+ * draws on what was kept of any model leaves the others, and the last of a pot no longer binds
+ * gangs that could lie on several models. */
 static void draw(struct accounts *accounts, uint16_t whose, unsigned dimension, uint64_t units)
 {
         uint64_t before = accounts_unlent(accounts, whose, dimension);

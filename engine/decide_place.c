@@ -186,8 +186,8 @@ static int place_surely(struct memo *memo, const struct state *state, uint32_t s
         return no_memory(err);
 }
 
-/* Parts on several models may not be held together (one promise pays for all of a workload), or only
- * not on the model that looked best: each alone may do. */
+/* Parts on several models may not be held together (one promise pays for all of a workload), or
+ * only not on the model that looked best: each alone may do. */
 int place_on_some(struct memo *memo, const struct state *state, uint32_t slot, uint64_t models,
                   int64_t now_ms, struct err *err)
 {

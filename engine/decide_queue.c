@@ -1,5 +1,5 @@
-/* The queue's turn: in order (order.h); what does not fit lets others pass, as far as capacity holds
- * allow; then room is made for those who may ask for it. */
+/* The queue's turn: in order (order.h); what does not fit lets others pass, as far as capacity
+ * holds allow; then room is made for those who may ask for it. */
 #include "engine/queue_impl.h"
 
 #include "base/err.h"

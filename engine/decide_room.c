@@ -36,7 +36,8 @@ int hand_over(struct memo *memo, const struct state *state, uint32_t number, int
         fact->plan_ended.end = PLAN_DONE;
         uint32_t ended = memo->facts_count - 1;
         bool may = may_take_over(state, number, now_ms);
-        for (uint32_t at = may ? plan->first_place : NONE; at != NONE; at = state->plan_places[at].next) {
+        for (uint32_t at = may ? plan->first_place : NONE; at != NONE;
+             at = state->plan_places[at].next) {
                 const struct plan_place *kept = &state->plan_places[at];
                 struct fact_allocated place = {.workload = state->workloads[slot].id,
                                                .node = kept->node,

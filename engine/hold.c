@@ -227,14 +227,14 @@ static int hold_for(struct memo *memo, const struct state *state, const struct c
                 .taken_for = memo->hold_for,
                 .now_ms = now_ms};
         uint32_t members = search.bucket->form.members;
-        int rc = hold_looks_around(&search.bucket->form) ? hold_find_near(memo, &search, err)
+        int rc = hold_looks_around(state, search.bucket) ? hold_find_near(memo, &search, err)
                                                          : find_nodes(&search, memo->hold_places);
         const struct place *places = memo->hold_places;
 
         if (rc < 0)
                 return rc;
-        /* Where there seems to be room now it starts without; but others may go before rescued work,
-         * or the room be held for them. */
+        /* Where there seems to be room now it starts without; but others may go before rescued
+         * work, or the room be held for them. */
         if (rc == 0 || (places[members - 1].ready_ms <= now_ms && !it->waiter.rescued))
                 return 0;
         for (uint32_t m = 0; m < members; m++) {

@@ -23,8 +23,9 @@ struct hold_search {
 /* When the node is expected to have so many free devices for it. INT64_MAX: never. */
 int64_t hold_ready_ms(const struct hold_search *search, uint32_t node, unsigned devices);
 
-/* Whether places hang together: by a required level, or by racks that may not be the same. */
-bool hold_looks_around(const struct form *form);
+/* Whether places hang together: by a required level, by racks that may not be the same, or because
+ * several members may share a node. */
+bool hold_looks_around(const struct state *state, const struct bucket *bucket);
 /* The places of the members in the domain of the required level that is ready soonest, by time: the
  * first of memo->hold_places. 1; 0: there is none; -ERR_NOMEM. */
 int hold_find_near(struct memo *memo, const struct hold_search *search, struct err *err);

@@ -8,9 +8,14 @@
 #include "engine/gang_impl.h"
 
 /* Canonical forms require no level that says nothing (need.c). */
-bool hold_looks_around(const struct form *form)
+bool hold_looks_around(const struct state *state, const struct bucket *bucket)
 {
-        return form->near_required || form->spread == SPREAD_RACK;
+        const struct form *form = &bucket->form;
+        unsigned devices = state->shapes[bucket->shape].need.devices;
+        bool may_share = form->members > 1 && form->spread == SPREAD_NONE &&
+                         devices * 2u <= state->devices_max;
+
+        return form->near_required || form->spread == SPREAD_RACK || may_share;
 }
 
 static int by_domain(const void *a, const void *b)

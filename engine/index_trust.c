@@ -3,8 +3,9 @@
  * same (the shapes' heaps of HEAP_ALONE), or on one that its domain holds already: those nodes are
  * listed by domain, and looked at one by one.
  *
- * A list may name a node twice, or one that the domain has left: such names are taken out when it is
- * searched, or full. A domain on more nodes than a list holds is found by classes, as others are. */
+ * A list may name a node twice, or one that the domain has left: such names are taken out when it
+ * is searched, or full. A domain on more nodes than a list holds is found by classes, as others
+ * are. */
 #include <string.h>
 
 #include "base/mem.h"

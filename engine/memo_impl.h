@@ -296,8 +296,8 @@ bool barred_draw(struct memo *memo, uint32_t shape, uint32_t node, const struct 
 uint32_t barred_first(struct memo *memo, uint32_t shape, uint32_t class, int64_t key,
                       const struct asker *asker, int64_t *ret_key);
 
-/* index_trust.c: shares of one trust domain lie on few nodes; the rest of the pool looks alike to all
- * domains: what holds a share is not for them.
+/* index_trust.c: shares of one trust domain lie on few nodes; the rest of the pool looks alike to
+ * all domains: what holds a share is not for them.
  * Notes whose shares lie on the node. False: out of memory. */
 bool trust_follow(struct memo *memo, uint32_t node);
 void trust_forget(struct memo *memo);

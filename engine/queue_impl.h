@@ -1,5 +1,5 @@
-/* queue_impl.h - the parts of the queue's turn (decide_queue.c): who contends for a place (contend.c),
- * placing (decide_place.c), and plans (decide_room.c). All add facts to the memo's. */
+/* queue_impl.h - the parts of the queue's turn (decide_queue.c): who contends for a place
+ * (contend.c), placing (decide_place.c), and plans (decide_room.c). All add facts to the memo's. */
 #pragma once
 
 #include "engine/decide_impl.h"

@@ -103,11 +103,11 @@ static void draw_policy_text(struct rng *rng)
                  "tenants: {heavy: {weight: 1000}, light: {weight: 0.001}}\n");
 }
 
-/* Half a node; a node; two or three halves or nodes; one device. */
+/* Half a node; a node; two or three halves or nodes; one device; more members than nodes. */
 static void draw_form(struct rng *rng, struct request *request)
 {
         unsigned half = world.devices > 1 ? world.devices / 2 : 1;
-        unsigned kind = draw_below(rng, 4);
+        unsigned kind = draw_below(rng, 5);
 
         request->form.members = 1;
         request->need.devices = (uint8_t)(kind == 1 ? world.devices : half);
@@ -117,6 +117,8 @@ static void draw_form(struct rng *rng, struct request *request)
         }
         if (kind == 3)
                 request->need.devices = 1;
+        if (kind == 4 && world.devices > 1)
+                request->form.members = (uint16_t)(world.nodes + 1);
 }
 
 static void draw_limits(struct rng *rng, struct request *request, int64_t need_ms)
