@@ -241,7 +241,7 @@ int explain_view(struct explanation *explanation, const struct state *state, str
         X(HELD,       "free; who could use it is held by its owner, start time or dependency")  \
         X(FRAGMENTED, "free, but in no one place with all that anybody who waits needs")        \
         X(PLAN,       "locked for work that others make room for")                              \
-        X(HOLD,       "kept together for a wide workload (capacity hold)")                      \
+        X(HOLD,       "kept together for one workload (capacity hold)")                         \
         X(PROMISE,    "kept for promises that are not lent")                                    \
         X(FROZEN,     "on frozen nodes")                                                        \
         X(DRAINING,   "on nodes being drained")                                                 \

@@ -49,7 +49,7 @@ struct rivals {
         uint32_t ahead_in_tree;         /* before it, of its root tenant */
         uint32_t barred_in_tree;        /* of its root tenant, that no gate lets through now */
         uint32_t barred;                /* of all tenants */
-        uint32_t wide, timed;           /* wide ones; held until a start time */
+        uint32_t held, timed;           /* that may get a capacity hold; wait for a start time */
 };
 
 struct explainer {

@@ -46,7 +46,7 @@ static bool time_is_quiet(const struct explainer *x, const struct asking *asking
 {
         const struct accounts *accounts = x->state->accounts;
 
-        if (x->rivals.wide > 0 || x->rivals.timed > 0 || x->rivals.barred > 0 ||
+        if (x->rivals.held > 0 || x->rivals.timed > 0 || x->rivals.barred > 0 ||
             x->state->plan_slots.used > 0 || x->state->nodes_held > 0)
                 return false;
         if (!accounts)

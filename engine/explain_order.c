@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "engine/explain_line.h"
+#include "engine/hold.h"
 
 /* ---- who might go first if something changed ---- */
 
@@ -20,7 +21,7 @@ static void count_rival(struct line_up *line, uint32_t number, enum standing sta
                         state->accounts->root[bucket->tenant] == state->accounts->root[tenant];
                 return;
         }
-        rivals->wide += is_wide(state, bucket);
+        rivals->held += hold_is_for(state, bucket);
         if (!ahead)
                 return;
         rivals->ahead_cpu += shape->need.devices == 0;

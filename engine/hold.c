@@ -1,12 +1,21 @@
 #include "engine/hold_impl.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "engine/decide_impl.h"
 #include "engine/drain.h"
+#include "engine/queue_impl.h"
 
 /* ---- who gets one ---- */
+
+/* A part of a device does not wait for a whole one to come free: there room shows up piece by piece,
+ * and is not foretold. */
+bool hold_is_for(const struct state *state, const struct bucket *bucket)
+{
+        return state->shapes[bucket->shape].need.ask == ASK_WHOLE;
+}
 
 static bool wants_hold(const struct state *state, uint32_t slot, int64_t now_ms)
 {
@@ -14,7 +23,7 @@ static bool wants_hold(const struct state *state, uint32_t slot, int64_t now_ms)
         const struct service_class *class = class_of(state, workload->bucket);
 
         return workload->plan == 0 &&
-               (workload->rescued || (is_wide(state, &state->buckets[workload->bucket]) &&
+               (workload->rescued || (hold_is_for(state, &state->buckets[workload->bucket]) &&
                                       waited_ms(state, slot, now_ms) >= class->hold_after_ms));
 }
 
@@ -29,54 +38,85 @@ static bool held_before(const struct state *state, const struct contender *a,
                                  : order_before(state, a, b);
 }
 
-/* Keeps the list in order and at most HOLDS_MAX long. */
-static void list_add(const struct state *state, struct contender *list, unsigned *count,
-                     const struct contender *contender)
-{
-        unsigned at = *count;
+/* The first HOLDS_MAX in order, and the first wide one. */
+struct holders {
+        struct contender list[HOLDS_MAX], wide;
+        unsigned count;
+        bool any_wide;
+};
 
+static void holders_see(const struct state *state, struct holders *holders,
+                        const struct contender *contender)
+{
+        struct contender *list = holders->list;
+        unsigned at = holders->count;
+
+        if (is_wide(state, &state->buckets[contender->bucket]) &&
+            (!holders->any_wide || held_before(state, contender, &holders->wide))) {
+                holders->wide = *contender;
+                holders->any_wide = true;
+        }
         while (at > 0 && held_before(state, contender, &list[at - 1]))
                 at--;
         if (at == HOLDS_MAX)
                 return;
-        if (*count < HOLDS_MAX)
-                ++*count;
-        memmove(&list[at + 1], &list[at], (*count - at - 1) * sizeof *list);
+        if (holders->count < HOLDS_MAX)
+                holders->count++;
+        memmove(&list[at + 1], &list[at], (holders->count - at - 1) * sizeof *list);
         list[at] = *contender;
 }
 
-static unsigned choose(struct memo *memo, const struct state *state, int64_t now_ms,
-                       struct contender list[HOLDS_MAX + 1])
+/* A stream of narrow work would keep wide work waiting: where all of the first are narrow, the last
+ * of them gives way to the first wide one, which chooses its nodes before the others. */
+static void let_wide_in(const struct state *state, struct holders *holders)
 {
-        unsigned count = 0;
+        struct contender *list = holders->list;
 
+        for (unsigned i = 0; i < holders->count; i++)
+                if (is_wide(state, &state->buckets[list[i].bucket]))
+                        return;
+        if (!holders->any_wide)
+                return;
+        assert(holders->count == HOLDS_MAX);
+        memmove(&list[1], &list[0], (HOLDS_MAX - 1) * sizeof *list);
+        list[0] = holders->wide;
+}
+
+/* Waiters of one bucket: no more than could all be among the first. */
+static void choose_of(struct memo *memo, const struct state *state, struct contender contender,
+                      int64_t now_ms, struct holders *holders)
+{
+        bool whole = hold_is_for(state, &state->buckets[contender.bucket]);
+        uint32_t at = 0, slot;
+
+        for (unsigned n = 0;
+             n < HOLDS_MAX && line_next(memo, state, contender.bucket, &at, &slot); at++) {
+                contender.waiter = line_waiter(memo, state, contender.bucket, at, slot);
+                if (!whole && !contender.waiter.rescued && !contender.waiter.displaced)
+                        break;          /* rescued ones stand before it */
+                if (!wants_hold(state, slot, now_ms))
+                        continue;
+                holders_see(state, holders, &contender);
+                n++;
+        }
+}
+
+static void choose(struct memo *memo, const struct state *state, int64_t now_ms,
+                   struct holders *holders)
+{
         for (uint32_t b = 0; b < state->buckets_count; b++) {
                 const struct bucket *bucket = &state->buckets[b];
-                bool wide = is_wide(state, bucket);
-                struct admission admission;
-                if (bucket->count == 0 || (!wide && state->rescued_units == 0))
+                struct contender contender = {.bucket = b};
+                if (bucket->count == 0 ||
+                    (!hold_is_for(state, bucket) && state->rescued_units == 0))
                         continue;
-                accounts_admit(state, b, &admission);
-                if (admission.gate != GATE_FIT)
+                accounts_admit(state, b, &contender.admission);
+                if (contender.admission.gate != GATE_FIT)
                         continue;
-                struct contender contender = {.bucket = b,
-                                              .standing = STANDING_SPARE,
-                                              .admission = admission};
-                for (unsigned s = STANDINGS_END; s-- > 0;)
-                        if (admission.models[s])
-                                contender.standing = (enum standing)s;
-                uint32_t at = 0, slot;
-                for (unsigned n = 0; n < HOLDS_MAX && line_next(memo, state, b, &at, &slot); at++) {
-                        contender.waiter = line_waiter(memo, state, b, at, slot);
-                        if (!wide && !contender.waiter.rescued && !contender.waiter.displaced)
-                                break;          /* rescued ones stand before it */
-                        if (!wants_hold(state, slot, now_ms))
-                                continue;
-                        list_add(state, list, &count, &contender);
-                        n++;
-                }
+                contender.standing = best_standing(&contender.admission);
+                choose_of(memo, state, contender, now_ms, holders);
         }
-        return count;
+        let_wide_in(state, holders);
 }
 
 /* ---- where ---- */
@@ -246,13 +286,13 @@ static int hold_for(struct memo *memo, const struct state *state, const struct c
 
 int decide_holds(struct memo *memo, const struct state *state, int64_t now_ms, struct err *err)
 {
-        struct contender list[HOLDS_MAX + 1];
+        struct holders holders = {.count = 0};
 
         if (!hold_room(memo, state))
                 return no_memory(err);
-        unsigned count = choose(memo, state, now_ms, list);
-        for (unsigned i = 0; i < count; i++) {
-                int rc = hold_for(memo, state, &list[i], now_ms, err);
+        choose(memo, state, now_ms, &holders);
+        for (unsigned i = 0; i < holders.count; i++) {
+                int rc = hold_for(memo, state, &holders.list[i], now_ms, err);
                 if (rc)
                         return rc;
         }

@@ -3,9 +3,10 @@
  * shares [FIRST..LAST | SEED]   (or BERTH_SEEDS; BERTH_CASES says how many from 1)
  *
  * A seed draws a pool of 10 to 60 devices of one or two models, two to six tenants (some below
- * others), weights, promises, and work of 1, 2 and 4 devices, none of it wide. Every tenant always
- * has work waiting, of one device among it; so whenever a device is free, all of them want it. Some
- * come later than others, and now and then the pool is frozen while work ends. In devices of one
+ * others), weights, promises, and work of 1, 2 and 4 devices. Every tenant always has work waiting,
+ * of one device among it; so whenever a device is free, all of them want it. Some come later than
+ * others, and now and then the pool is frozen while work ends. Capacity holds are off (hold_after):
+ * they keep devices from all but one. In devices of one
  * model, with
  *
  *     share(t) = borrowed(t) / weight(t)        borrowed: what no promise covers
@@ -179,7 +180,8 @@ static void draw_policy_text(struct rng *rng)
         for (unsigned c = 0; c < world.classes_count; c++)
                 used += (size_t)snprintf(world.policy + used, size - used,
                                          "  c%u: {rank: 1, by_weight: true, order: %s, notice: "
-                                         "%um, exempt: %us, stops_per_day: unlimited}\n",
+                                         "%um, exempt: %us, stops_per_day: unlimited, "
+                                         "hold_after: 30d}\n",
                                          c, draw_chance(rng, 50) ? "arrival" : "shortest",
                                          draw_below(rng, 6), exempts[draw_below(rng, 3)]);
         used += (size_t)snprintf(world.policy + used, size - used, "tenants:\n");
