@@ -86,7 +86,8 @@ static int check_place(const struct output *output, struct err *err)
         /* A device is written into, a file is replaced: that takes the right to its folder. */
         bool is_replaced = !is_there || (stat(output->path, &info) == 0 && S_ISREG(info.st_mode));
         if (access(is_replaced ? folder : output->path, W_OK) < 0)
-                return err_set(err, ERR_INPUT, "--%s: %s: cannot be written (%s); name another file",
+                return err_set(err, ERR_INPUT,
+                               "--%s: %s: cannot be written (%s); name another file",
                                output->option, output->path, strerror(errno));
         return 0;
 }

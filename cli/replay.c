@@ -115,8 +115,8 @@ static int ask_eta(const struct command_call *call, struct job *job, struct err 
         if (!every)
                 return 0;
         if (!scenario_is_history(job->scenario))
-                return err_set(err, ERR_INPUT, "--eta goes with a history: in this scenario no work "
-                                               "waits");
+                return err_set(err, ERR_INPUT,
+                               "--eta goes with a history: in this scenario no work waits");
         if (!scenario_has_policy(job->scenario))
                 return err_set(err, ERR_INPUT,
                                "--eta needs a policy: comparisons (fifo, shortest ...) foretell "

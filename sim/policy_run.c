@@ -185,7 +185,7 @@ static int foretell(struct policy_run *run, uint64_t workload, struct err *err)
         return rc == 0 && told ? feed(run, &input, err) : rc;
 }
 
-/* The engine takes no such work. Where the pool is too small for it anyway, it counts as refused. */
+/* The engine takes no such work; where the pool is too small for it anyway, it is refused. */
 static int submit_too_wide(const struct policy_run *run, const struct job *job, uint32_t members,
                            struct err *err)
 {
@@ -391,8 +391,8 @@ static int set_policy(struct policy_run *run, struct history_gap *ret_gap, struc
         run->classes = mem_new(jobs->classes_count + 1, sizeof *run->classes);
         if (!run->tenants || !run->classes)
                 return err_set(err, ERR_NOMEM, "out of memory");
-        rc = policy_load(run->setup->policy, run->setup->models, run->spec->file, jobs, &run->policy,
-                         run->tenants, run->classes, ret_gap, err);
+        rc = policy_load(run->setup->policy, run->setup->models, run->spec->file, jobs,
+                         &run->policy, run->tenants, run->classes, ret_gap, err);
         if (rc)
                 return rc;
         input.accounts = accounts_new(run->policy->tenancy, err);

@@ -102,7 +102,8 @@ static void outputs_that_cannot_be_written_are_refused_before_the_run(void **sta
         };
 
         for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
-                assert_int_equal(replay(rows[r].a, rows[r].b, rows[r].c, rows[r].d), EXIT_BAD_INPUT);
+                int code = replay(rows[r].a, rows[r].b, rows[r].c, rows[r].d);
+                assert_int_equal(code, EXIT_BAD_INPUT);
                 check_err(rows[r].sentence);
                 assert_int_equal(access(path_of("json"), F_OK), -1);
         }

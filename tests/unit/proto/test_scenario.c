@@ -376,14 +376,16 @@ static void bad_histories_are_refused_with_place_and_way_out(void **state)
                 {HISTORY "policies: [a.yaml, b.yaml, c.yaml, d.yaml, e.yaml, f.yaml, g.yaml, "
                          "h.yaml, i.yaml]\n",
                  "has 9 entries; write 1 to 8"},
-                {HISTORY "eta: 0\n", "s.yaml:4: field 'eta': '0' is out of range; write 1 to 1000000"},
+                {HISTORY "eta: 0\n",
+                 "s.yaml:4: field 'eta': '0' is out of range; write 1 to 1000000"},
                 {HISTORY "eta: 1000001\n", "field 'eta': '1000001' is out of range"},
                 {HISTORY "eta:\n", "field 'eta': has no value; write one or leave the field out"},
                 {HISTORY "policies: [fifo, shortest]\neta: 40\n",
                  "field 'eta': needs a policy: comparisons (fifo, shortest ...) foretell nothing"},
                 {OPENB "eta: 40\n", "field 'eta': goes with a history only"},
                 {PRICED("{V100-16: 1, V100: 2}"),
-                 "s.yaml:2: field 'pool.prices.V100': is the same model as 'V100-16'; name it once"},
+                 "s.yaml:2: field 'pool.prices.V100': is the same model as 'V100-16'; name it "
+                 "once"},
                 {PRICED("{V100: -1}"), "field 'pool.prices.V100': '-1' is negative"},
                 {PRICED("{V100: 0.0000001}"), "has more than 6 digits after the point"},
                 {PRICED("{T4: 1}"), "field 'pool.prices.T4': has a price, but the pool's devices "

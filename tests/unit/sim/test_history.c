@@ -139,8 +139,8 @@ static void a_tenant_that_no_policy_can_name_is_refused_with_its_line(void **sta
         (void)state;
         struct err err = {0};
 
-        assert_int_equal(run_rows(HEAD "100,10,1,a,\n90,10,1,a b,\n", 1, "limit_factor: none}", NULL,
-                                  &err),
+        assert_int_equal(run_rows(HEAD "100,10,1,a,\n90,10,1,a b,\n", 1, "limit_factor: none}",
+                                  NULL, &err),
                          -ERR_INPUT);
         check_has(err.text, "/h.csv:3: tenant 'a b': 'a b' is no name; write letters");
         history_result_done(&result);
@@ -179,9 +179,9 @@ static void a_window_of_centuries_is_refused_with_the_way_out(void **state)
 static void what_a_policy_does_not_name_is_counted(void **state)
 {
         (void)state;
-        static const char policy[] = "kind: Pool\nnodes: [{name: n, devices: {model: V100, count: 8}}]\n"
-                                     "---\nkind: Policy\npreset: protected\n"
-                                     "tenants: {a: {protect: {V100: 8}}}\n";
+        static const char policy[] =
+                "kind: Pool\nnodes: [{name: n, devices: {model: V100, count: 8}}]\n"
+                "---\nkind: Policy\npreset: protected\ntenants: {a: {protect: {V100: 8}}}\n";
         struct err err = {0};
         char path[64];
 
