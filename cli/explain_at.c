@@ -27,12 +27,23 @@ static const char *job_name(void *arg, uint64_t id)
 
 /* ---- what is asked for ---- */
 
-static bool has_policy(const struct scenario *scenario)
+/* The replay ends with the look: what would be written at its end never comes. */
+static int refuse_outputs(const struct command_call *call, struct err *err)
 {
-        for (uint32_t p = 0; p < scenario->policies_count; p++)
-                if (scenario->policies[p].rule > RULE_SHORTEST_SKIP)
-                        return true;
-        return false;
+        static const char *const options[] = {"report", "ledger", "showback", "focus", "facts"};
+        const char *json = command_value(call, "json");
+
+        for (size_t o = 0; o < ARRAY_LEN(options); o++)
+                if (command_value(call, options[o]))
+                        return err_set(err, ERR_INPUT,
+                                       "--%s is written at the end of a replay, and --explain-at "
+                                       "ends it before; leave one of the two out",
+                                       options[o]);
+        if (json && !str_equal(json, "-"))
+                return err_set(err, ERR_INPUT,
+                               "with --explain-at, --json goes to standard output only; write "
+                               "--json -");
+        return 0;
 }
 
 static int check_ask(const struct explain_at *ask, const struct command_call *call,
@@ -47,13 +58,13 @@ static int check_ask(const struct explain_at *ask, const struct command_call *ca
         }
         if (!scenario_is_history(scenario))
                 return err_set(err, ERR_INPUT, "--explain-at needs a history whose jobs wait");
-        if (!has_policy(scenario))
+        if (!scenario_has_policy(scenario))
                 return err_set(err, ERR_INPUT,
                                "--explain-at needs a policy: name `default` or a "
                                "file in `policies`; queue rules say nothing of why");
         if (ask->as_tenant && !ask->tenant && !ask->workload)
                 return err_set(err, ERR_INPUT, "--view tenant needs --tenant or --workload");
-        return 0;
+        return refuse_outputs(call, err);
 }
 
 int explain_at_ask(const struct command_call *call, const struct scenario *scenario,

@@ -21,6 +21,11 @@ const char *history_placement_text(const struct history_row *row, char *buf);
 int history_table(const struct scenario *scenario, const struct history_result *result,
                   bool is_whole, size_t width, FILE *file, struct err *err);
 
+/* What has to be known of the history before a figure is believed: a line for each file, none where
+ * there is nothing. `who` stands in front. */
+void history_notes(const struct scenario *scenario, const struct history_result *result,
+                   const char *who, FILE *out);
+
 /* One object a line, for each policy and placement. *ret_text is freed with mem_free(). 0 or
  * -ERR_NOMEM. */
 int history_json(const struct scenario *scenario, const struct history_result *result,

@@ -10,6 +10,11 @@
 static const char *const options[LEDGER_FILES_END] = {"ledger", "showback", "facts", "focus",
                                                       "report"};
 
+const char *ledger_file_option(enum ledger_file file)
+{
+        return options[file];
+}
+
 /* Runs of policies: comparisons keep no ledger. */
 static uint64_t count_runs(const struct scenario *scenario)
 {
@@ -26,11 +31,6 @@ static int check(const struct scenario *scenario, const struct ledger_files *fil
         for (unsigned f = 0; f < LEDGER_FILES_END; f++) {
                 if (!files->paths[f])
                         continue;
-                if (!*files->paths[f])
-                        return err_set(err, ERR_INPUT,
-                                       "--%s: an empty file name; write one, or - "
-                                       "for standard output",
-                                       options[f]);
                 if (!scenario_is_history(scenario))
                         return err_set(err, ERR_INPUT,
                                        "--%s: %s replays no history, and only "
@@ -41,17 +41,12 @@ static int check(const struct scenario *scenario, const struct ledger_files *fil
                                        "--%s: comparisons (fifo, shortest ...) "
                                        "keep no ledger; add a policy, or `default`",
                                        options[f]);
-                for (unsigned other = 0; other < f; other++)
-                        if (files->paths[other] && str_equal(files->paths[f], files->paths[other]))
-                                return err_set(err, ERR_INPUT,
-                                               "--%s and --%s name the same file; "
-                                               "write two",
-                                               options[other], options[f]);
         }
         if (files->paths[LEDGER_FOCUS] && count_runs(scenario) > 1)
                 return err_set(err, ERR_INPUT,
                                "--focus: a bill is of one policy, one placement "
-                               "and one seed; this scenario compares %u",
+                               "and one seed, and here are %u runs; name one policy and one "
+                               "placement in the scenario, and one seed with --seeds",
                                (unsigned)count_runs(scenario));
         return 0;
 }
@@ -95,7 +90,7 @@ static int write_one(const char *path, const struct text *text, struct err *err)
 
 int ledger_files_write(const struct ledger_files *files, const struct scenario *scenario,
                        const struct model_table *models, const struct history_result *result,
-                       struct err *err)
+                       bool is_whole, struct err *err)
 {
         const struct ledger_book *book = &files->book;
         int rc = 0;
@@ -115,7 +110,7 @@ int ledger_files_write(const struct ledger_files *files, const struct scenario *
                         focus_csv(book, models, scenario, &text);
                         break;
                 case LEDGER_REPORT:
-                        ledger_report(book, scenario, result, &text);
+                        ledger_report(book, scenario, result, is_whole, &text);
                         break;
                 case LEDGER_FACTS:
                 case LEDGER_FILES_END:

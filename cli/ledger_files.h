@@ -14,6 +14,8 @@ struct scenario;
 enum ledger_file { LEDGER_CSV, LEDGER_SHOWBACK, LEDGER_FACTS, LEDGER_FOCUS, LEDGER_REPORT,
                    LEDGER_FILES_END };
 
+const char *ledger_file_option(enum ledger_file file);   /* "showback" */
+
 struct ledger_files {
         const char *paths[LEDGER_FILES_END];    /* "-": standard output; NULL: not wanted */
         struct ledger_book book;
@@ -32,4 +34,4 @@ bool ledger_files_print(const struct ledger_files *files);
 /* 0, -ERR_IO or -ERR_NOMEM. */
 int ledger_files_write(const struct ledger_files *files, const struct scenario *scenario,
                        const struct model_table *models, const struct history_result *result,
-                       struct err *err);
+                       bool is_whole, struct err *err);

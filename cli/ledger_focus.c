@@ -89,6 +89,12 @@ static void add_account(const struct bill *bill)
                  ledger_time_text(until_ms, until), ledger_time_text(from_ms, from));
 }
 
+/* Times are whole seconds there, and a period that ends when it starts is none. */
+static int64_t whole_second_after(int64_t at_ms)
+{
+        return (at_ms + 999) / 1000 * 1000;
+}
+
 static void add_what(const struct bill *bill, const struct charge *charge)
 {
         const char *model = model_get(bill->models, charge->model)->name;
@@ -101,7 +107,7 @@ static void add_what(const struct bill *bill, const struct charge *charge)
                 text_add(bill->text, ",,");
         text_add(bill->text, "%s,,\"%s: %s\",Usage-Based,%s,%s,",
                  charge->refunded ? "Credit" : "Usage", model, charge->what,
-                 ledger_time_text(bill->day->until_ms, until),
+                 ledger_time_text(whole_second_after(bill->day->until_ms), until),
                  ledger_time_text(bill->day->from_ms, from));
 }
 

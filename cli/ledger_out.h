@@ -23,6 +23,6 @@ void showback_csv(const struct ledger_book *book, const struct model_table *mode
 void focus_csv(const struct ledger_book *book, const struct model_table *models,
                const struct scenario *scenario, struct text *text);
 
-/* A page for each run, for people who answer for the pool. */
+/* A page for each run, for people who answer for the pool. Not `is_whole`: it was stopped. */
 void ledger_report(const struct ledger_book *book, const struct scenario *scenario,
-                   const struct history_result *result, struct text *text);
+                   const struct history_result *result, bool is_whole, struct text *text);

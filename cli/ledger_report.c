@@ -28,6 +28,7 @@ struct page {
         double protected_use, lent;
         double days;
         uint32_t runs, teams_count;
+        bool is_stopped;
         struct team *teams;
 };
 
@@ -117,6 +118,8 @@ static void say_title(const struct page *page, const struct ledger_run *run)
         if (page->runs > 1)
                 text_add(page->text, "; means of %u draws", (unsigned)page->runs);
         text_add(page->text, ". Amounts are device-hours:\none whole device for one hour.\n");
+        if (page->is_stopped)
+                text_add(page->text, "STOPPED: only what was finished by then stands here.\n");
 }
 
 static double held_by_jobs(const struct page *page)
@@ -372,10 +375,15 @@ static void say_page(const struct ledger_book *book, struct page *page, uint32_t
 }
 
 void ledger_report(const struct ledger_book *book, const struct scenario *scenario,
-                   const struct history_result *result, struct text *text)
+                   const struct history_result *result, bool is_whole, struct text *text)
 {
         for (uint32_t r = 0; r < result->rows_count; r++) {
-                struct page page = {.text = text, .scenario = scenario, .row = &result->rows[r]};
+                struct page page = {.text = text,
+                                    .scenario = scenario,
+                                    .row = &result->rows[r],
+                                    .is_stopped = !is_whole && r + 1 == result->rows_count};
                 say_page(book, &page, r);
         }
+        if (!is_whole && result->rows_count == 0)
+                text_add(text, "STOPPED before anything was finished.\n");
 }

@@ -20,6 +20,7 @@ const struct command_option policy_options[] = {
         {"against", 0, "POLICY", "try: in force before: a file, default (the default) or fifo-skip"},
         {"seeds", 0, "A..B", "try: these seeds instead of the scenario's"},
         {"json", 0, "FILE|-", "try: write the figures as JSON; - prints them instead of the table"},
+        {"quiet", 'q', NULL, "try: no progress"},
         {0},
 };
 
@@ -40,8 +41,8 @@ const char policy_details[] =
         "  berth policy diff examples/policy.yaml examples/policy-full.yaml\n"
         "  berth policy try ours.yaml --history examples/philly.yaml\n"
         "\n"
-        "exit status: 0 fine, also with warnings; 2 a document or option is wrong; 1 anything "
-        "else\n";
+        "exit status: 0 fine, also with warnings; 2 a document or option is wrong; 130 try was\n"
+        "stopped by Ctrl-C, and what was finished has been printed; 1 anything else\n";
 
 /* What one call works with. */
 struct job {
@@ -144,7 +145,7 @@ static int run_diff(const struct command_call *call, struct job *job, struct err
 
 static int refuse_options_of_try(const struct command_call *call, struct err *err)
 {
-        static const char *const options[] = {"history", "against", "seeds", "json"};
+        static const char *const options[] = {"history", "against", "seeds", "json", "quiet"};
 
         for (size_t o = 0; o < ARRAY_LEN(options); o++)
                 if (command_value(call, options[o]))
@@ -152,7 +153,8 @@ static int refuse_options_of_try(const struct command_call *call, struct err *er
         return 0;
 }
 
-static int run_job(const struct command_call *call, struct job *job, struct err *err)
+static int run_job(const struct command_call *call, struct job *job, enum exit_code *ret_code,
+                   struct err *err)
 {
         static const char *const names[] = {"check", "diff", "try"};
         const char *name = call->arguments[0];
@@ -168,15 +170,19 @@ static int run_job(const struct command_call *call, struct job *job, struct err 
         if ((rc = load_models(call, job, err)) < 0)
                 return rc;
         if (is_try)
-                return policy_try(call, job->models, output_width(), err);
-        return str_equal(name, names[0]) ? run_check(call, job, err) : run_diff(call, job, err);
+                return policy_try(call, job->models, output_width(), ret_code, err);
+        rc = str_equal(name, names[0]) ? run_check(call, job, err) : run_diff(call, job, err);
+        if (rc == 0)
+                *ret_code = EXIT_FINE;
+        return rc;
 }
 
 int policy_command(const struct command_call *call)
 {
         struct job job = {0};
         struct err err = {0};
-        int rc = run_job(call, &job, &err);
+        enum exit_code code = EXIT_BAD_INPUT;
+        int rc = run_job(call, &job, &code, &err);
 
         if (rc < 0)
                 fprintf(stderr, "berth policy: %s\n", err.text);
@@ -185,5 +191,5 @@ int policy_command(const struct command_call *call)
         pool_doc_free(job.pool);
         vocab_free(job.vocab);
         model_table_free(job.models);
-        return rc == 0 ? EXIT_FINE : rc == -ERR_NOMEM ? EXIT_TROUBLE : EXIT_BAD_INPUT;
+        return (int)(rc == -ERR_NOMEM ? EXIT_TROUBLE : code);
 }

@@ -1,12 +1,17 @@
 #include "cli/policy_try.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/command.h"
+#include "cli/history_out.h"
+#include "cli/outputs.h"
+#include "cli/watch.h"
 #include "plan/plan.h"
 #include "proto/scenario.h"
 #include "sim/history.h"
@@ -48,6 +53,14 @@ static int policy_of(const char *text, struct scenario_policy *ret_policy, struc
         return 0;
 }
 
+static bool is_same_file(const char *a, const char *b)
+{
+        struct stat x, y;
+
+        return str_equal(a, b) || (stat(a, &x) == 0 && stat(b, &y) == 0 &&
+                                   x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+}
+
 static int choose_policies(const struct command_call *call, struct scenario *scenario,
                            struct err *err)
 {
@@ -65,7 +78,7 @@ static int choose_policies(const struct command_call *call, struct scenario *sce
         if (!str_copy(policies[1].path, sizeof policies[1].path, file))
                 return err_set(err, ERR_INPUT, "the path of '%s' is longer than %d bytes", show,
                                SCENARIO_PATH_MAX - 1);
-        if (policies[0].rule == RULE_FILE && str_equal(policies[0].path, policies[1].path))
+        if (policies[0].rule == RULE_FILE && is_same_file(policies[0].path, policies[1].path))
                 return err_set(err, ERR_INPUT,
                                "%s is tried against itself; name another file with --against",
                                show);
@@ -102,39 +115,78 @@ static int load_history(const struct command_call *call, const struct model_tabl
         return choose_policies(call, scenario, err);
 }
 
-static int put_out(const char *json, const struct scenario *scenario,
-                   const struct history_result *result, size_t width, struct err *err)
+static int put_out(const struct command_call *call, const struct scenario *scenario,
+                   const struct history_result *result, size_t width, bool is_whole,
+                   struct err *err)
 {
+        const char *json = command_value(call, "json");
         char *text = NULL;
         size_t size;
         int rc = 0;
 
+        history_notes(scenario, result, "berth policy", stderr);
         if (!json || !str_equal(json, "-"))
-                rc = policy_try_print(scenario, result, width, stdout, err);
+                rc = policy_try_print(scenario, result, width, is_whole, stdout, err);
         if (rc < 0 || !json)
                 return rc;
-        rc = policy_try_json(scenario, result, &text, &size, err);
+        rc = policy_try_json(scenario, result, is_whole, &text, &size, err);
         if (rc == 0)
                 rc = file_write(json, text, size, err);
         mem_free(text);
         return rc;
 }
 
+static int check_files(const struct command_call *call, const struct scenario *scenario,
+                       struct err *err)
+{
+        const char *inputs[] = {command_value(call, "models")};
+        struct output output = {"json", command_value(call, "json")};
+
+        return outputs_check(&output, 1, inputs, ARRAY_LEN(inputs), scenario, err);
+}
+
+/* Both policies run; what is finished when Ctrl-C comes is shown, if there is some of both. */
+static int run_both(const struct command_call *call, const struct model_table *models, size_t width,
+                    struct scenario *scenario, struct history_result *result,
+                    struct planner *planner, enum exit_code *ret_code, struct err *err)
+{
+        struct replay_hooks hooks = {.make_plan = plan_make, .plan_arg = planner};
+        struct watch watch;
+
+        watch_start(&watch, command_value(call, "quiet") != NULL, &hooks);
+        planner_watch(planner, &hooks);
+        int rc = history_run_scenario(scenario, models, &hooks, result, err);
+        watch_end(&watch);
+        bool is_stopped = rc == -ERR_CANCELLED;
+        if (rc < 0 && !is_stopped)
+                return rc;
+        *ret_code = EXIT_TROUBLE; /* what fails now is the output */
+        rc = result->rows_count == 2 ? put_out(call, scenario, result, width, !is_stopped, err) : 0;
+        if (rc < 0)
+                return rc;
+        *ret_code = is_stopped ? EXIT_STOPPED : EXIT_FINE;
+        if (is_stopped)
+                fprintf(stderr, "berth policy: stopped; %s\n",
+                        result->rows_count == 2 ? "what was finished is above"
+                                                : "nothing can be compared yet");
+        return 0;
+}
+
 int policy_try(const struct command_call *call, const struct model_table *models, size_t width,
-               struct err *err)
+               enum exit_code *ret_code, struct err *err)
 {
         struct scenario *scenario = mem_new(1, sizeof *scenario);
         struct history_result *result = mem_new(1, sizeof *result);
         struct planner *planner = planner_new();
-        struct replay_hooks hooks = {.make_plan = plan_make, .plan_arg = planner};
         int rc = scenario && result && planner ? 0 : err_set(err, ERR_NOMEM, "out of memory");
 
+        *ret_code = EXIT_BAD_INPUT;
         if (rc == 0)
                 rc = load_history(call, models, scenario, err);
         if (rc == 0)
-                rc = history_run_scenario(scenario, models, &hooks, result, err);
+                rc = check_files(call, scenario, err);
         if (rc == 0)
-                rc = put_out(command_value(call, "json"), scenario, result, width, err);
+                rc = run_both(call, models, width, scenario, result, planner, ret_code, err);
         history_result_done(result);
         planner_free(planner);
         mem_free(result);

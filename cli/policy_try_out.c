@@ -177,7 +177,7 @@ static void say_costs(const struct printer *printer)
 }
 
 int policy_try_print(const struct scenario *scenario, const struct history_result *result,
-                     size_t width, FILE *file, struct err *err)
+                     size_t width, bool is_whole, FILE *file, struct err *err)
 {
         struct printer printer = {.scenario = scenario,
                                   .before = &result->rows[0].figures,
@@ -194,6 +194,10 @@ int policy_try_print(const struct scenario *scenario, const struct history_resul
                 scenario->seed_last - scenario->seed_first + 1,
                 scenario->seed_last > scenario->seed_first ? "s (means)" : "",
                 scenario->policies[0].name, scenario->policies[1].name);
+        if (!is_whole)
+                fprintf(file, "STOPPED: of %s only %" PRIu32 " of %" PRIu64 " seeds\n\n",
+                        scenario->policies[1].name, result->rows[1].seeds,
+                        scenario->seed_last - scenario->seed_first + 1);
         for (uint32_t t = 0; rc == 0 && t < tenants; t += ROWS_OF_BLOCK)
                 rc = print_block(&printer, t,
                                  tenants - t > ROWS_OF_BLOCK ? t + ROWS_OF_BLOCK : tenants, err);
@@ -256,7 +260,7 @@ static json_t *tenants(const struct history_figures *before, const struct histor
 }
 
 int policy_try_json(const struct scenario *scenario, const struct history_result *result,
-                    char **ret_text, size_t *ret_size, struct err *err)
+                    bool is_whole, char **ret_text, size_t *ret_size, struct err *err)
 {
         const struct history_figures *before = &result->rows[0].figures;
         const struct history_figures *after = &result->rows[1].figures;
@@ -267,6 +271,10 @@ int policy_try_json(const struct scenario *scenario, const struct history_result
                                  (json_int_t)(scenario->seed_last - scenario->seed_first + 1),
                                  "tenants", tenants(before, after), "all", "before",
                                  side_of_all(before), "after", side_of_all(after));
+        if (root && !is_whole && json_object_set_new(root, "stopped", json_true()) < 0) {
+                json_decref(root);
+                root = NULL;
+        }
         size_t size = root ? json_dumpb(root, NULL, 0, flags) : 0;
         char *text = size > 0 ? mem_new(size + 2, 1) : NULL;
 

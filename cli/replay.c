@@ -1,12 +1,8 @@
 #include "cli/replay.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -14,12 +10,13 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/str.h"
-#include "base/time.h"
 #include "cli/command.h"
 #include "cli/explain_at.h"
 #include "cli/history_out.h"
 #include "cli/ledger_files.h"
+#include "cli/outputs.h"
 #include "cli/replay_out.h"
+#include "cli/watch.h"
 #include "plan/eta.h"
 #include "plan/plan.h"
 #include "proto/model_doc.h"
@@ -67,59 +64,6 @@ const char replay_details[] =
         "exit status: 0 done; 2 a document, file or option is wrong; 130 stopped by Ctrl-C, and\n"
         "what was finished has been printed; 1 anything else\n";
 
-/* ---- stopping ---- */
-
-static volatile int stop_asked;
-
-static void ask_to_stop(int signal_number)
-{
-        (void)signal_number;
-        stop_asked = 1;
-}
-
-/* The second signal ends the program as usual. */
-static void catch_signals(void)
-{
-        struct sigaction action = {.sa_handler = ask_to_stop, .sa_flags = (int)SA_RESETHAND};
-
-        stop_asked = 0;
-        sigemptyset(&action.sa_mask);
-        sigaction(SIGINT, &action, NULL);
-        sigaction(SIGTERM, &action, NULL);
-        /* A file above `ulimit -f` fails like a full disk does, and leaves nothing behind. */
-        signal(SIGXFSZ, SIG_IGN);
-}
-
-/* ---- progress ---- */
-
-struct progress {
-        bool is_shown;
-        bool is_dirty;                  /* a line stands there */
-        int64_t next_ns;
-};
-
-static void show_progress(void *arg, const char *what, uint64_t done, uint64_t total)
-{
-        struct progress *progress = arg;
-        int64_t now_ns = time_monotonic_ns();
-
-        if (!progress->is_shown || now_ns < progress->next_ns)
-                return;
-        progress->next_ns = now_ns + 100000000;
-        progress->is_dirty = true;
-        fprintf(stderr, "\r\033[K%.60s: %" PRIu64 " of %" PRIu64, what, done, total);
-        if (total > 0 && done <= total)
-                fprintf(stderr, " (%.0f %%)", 100 * (double)done / (double)total);
-        fflush(stderr);
-}
-
-static void clear_progress(struct progress *progress)
-{
-        if (progress->is_dirty)
-                fputs("\r\033[K", stderr);
-        progress->is_dirty = false;
-}
-
 /* ---- what was asked for ---- */
 
 struct job {
@@ -134,6 +78,7 @@ struct job {
         uint64_t eta_every;             /* 0: nobody asks when jobs start */
         struct eta_keeper eta;
         struct planner *planner;        /* one for all runs: it remembers plans */
+        bool is_writing;                /* all was run: what fails now is an output */
 };
 
 static int read_scenario(const struct command_call *call, struct job *job, struct err *err)
@@ -161,89 +106,52 @@ static int read_scenario(const struct command_call *call, struct job *job, struc
         return 0;
 }
 
-static bool is_same_file(const char *a, const char *b)
-{
-        struct stat x, y;
-
-        return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) &&
-               x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-/* Found out before the run, not after it. */
-static int check_folder(const char *output, struct err *err)
-{
-        char folder[SCENARIO_PATH_MAX];
-        const char *slash = strrchr(output, '/');
-        struct stat info;
-
-        if (!slash || slash == output || (size_t)(slash - output) >= sizeof folder)
-                return 0;
-        memcpy(folder, output, (size_t)(slash - output));
-        folder[slash - output] = '\0';
-        if (stat(folder, &info) == 0 && S_ISDIR(info.st_mode))
-                return 0;
-        return err_set(err, ERR_INPUT, "%s: there is no folder '%s'", output, folder);
-}
-
-/* An output that is a file the replay reads would be lost, and nobody means that. */
-static int check_output(const struct command_call *call, const struct scenario *scenario,
-                        const char *output, struct err *err)
-{
-        const char *inputs[] = {call->arguments[0], command_value(call, "models"),
-                                scenario->pool.openb_nodes, scenario->workload.openb_pods,
-                                scenario->demand_pods, scenario->workload.history.file};
-        bool is_input = false;
-
-        if (!output)
-                return 0;
-        for (size_t i = 0; i < ARRAY_LEN(inputs); i++)
-                is_input = is_input || (inputs[i] && is_same_file(output, inputs[i]));
-        for (uint32_t p = 0; p < scenario->policies_count; p++)
-                is_input = is_input || is_same_file(output, scenario->policies[p].path);
-        if (is_input)
-                return err_set(err, ERR_INPUT,
-                               "%s: is read by this replay and would be written over; name another "
-                               "file", output);
-        return check_folder(output, err);
-}
-
+/* The option goes before the scenario's word. */
 static int ask_eta(const struct command_call *call, struct job *job, struct err *err)
 {
         const char *every = command_value(call, "eta");
 
+        job->eta_every = job->scenario->eta_every;
         if (!every)
                 return 0;
         if (!scenario_is_history(job->scenario))
-                return err_set(err, ERR_INPUT, "--eta goes with a history: in this scenario no work "
-                                               "waits");
-        return num_u64(every, 1, 1000000, &job->eta_every, err) < 0 ? err_prefix(err, "--eta") : 0;
+                return err_set(err, ERR_INPUT,
+                               "--eta goes with a history: in this scenario no work waits");
+        if (!scenario_has_policy(job->scenario))
+                return err_set(err, ERR_INPUT,
+                               "--eta needs a policy: comparisons (fifo, shortest ...) foretell "
+                               "nothing; add a policy, or `default`");
+        return num_u64(every, 1, SCENARIO_ETA_MAX, &job->eta_every, err) < 0
+                       ? err_prefix(err, "--eta")
+                       : 0;
+}
+
+static int check_files(const struct command_call *call, const struct job *job, struct err *err)
+{
+        const char *inputs[] = {call->arguments[0], command_value(call, "models")};
+        struct output outputs[2 + LEDGER_FILES_END] = {{"json", job->json}, {"svg", job->svg}};
+
+        for (unsigned f = 0; f < LEDGER_FILES_END; f++)
+                outputs[2 + f] = (struct output){ledger_file_option((enum ledger_file)f),
+                                                 job->ledger.paths[f]};
+        return outputs_check(outputs, ARRAY_LEN(outputs), inputs, ARRAY_LEN(inputs), job->scenario,
+                             err);
 }
 
 static int check_outputs(const struct command_call *call, struct job *job, struct err *err)
 {
+        int rc;
+
         job->json = command_value(call, "json");
         job->svg = command_value(call, "svg");
         job->is_quiet = command_value(call, "quiet") != NULL;
-        if ((job->json && !*job->json) || (job->svg && !*job->svg))
-                return err_set(err, ERR_INPUT, "an empty file name; write one, or - for standard "
-                                               "output");
-        if (job->json && job->svg &&
-            (str_equal(job->json, job->svg) || is_same_file(job->json, job->svg)))
-                return err_set(err, ERR_INPUT, "--json and --svg name the same file; write two");
         if (job->svg && !replay_has_curve(job->scenario, err))
                 return -ERR_INPUT;
-        int rc = ask_eta(call, job, err);
-        if (rc == 0)
-                rc = explain_at_ask(call, job->scenario, &job->explain, err);
-        if (rc == 0)
-                rc = check_output(call, job->scenario, job->json, err);
-        if (rc == 0)
-                rc = check_output(call, job->scenario, job->svg, err);
-        if (rc == 0)
-                rc = ledger_files_ask(call, job->scenario, &job->ledger, err);
-        for (unsigned f = 0; rc == 0 && f < LEDGER_FILES_END; f++)
-                rc = check_output(call, job->scenario, job->ledger.paths[f], err);
-        return rc;
+        if ((rc = ask_eta(call, job, err)) < 0 ||
+            (rc = explain_at_ask(call, job->scenario, &job->explain, err)) < 0 ||
+            (rc = ledger_files_ask(call, job->scenario, &job->ledger, err)) < 0)
+                return rc;
+        return check_files(call, job, err);
 }
 
 /* ---- what comes out ---- */
@@ -285,12 +193,13 @@ static int write_history(const struct job *job, bool is_whole, struct err *err)
         size_t size;
         int rc = 0;
 
+        history_notes(job->scenario, job->history, "berth replay", stderr);
         if ((!job->json || !str_equal(job->json, "-")) && !ledger_files_print(&job->ledger))
                 rc = history_table(job->scenario, job->history, is_whole, terminal_width(), stdout,
                                    err);
         if (rc == 0)
                 rc = ledger_files_write(&job->ledger, job->scenario, job->models, job->history,
-                                        err);
+                                        is_whole, err);
         if (rc < 0 || !job->json)
                 return rc;
         rc = history_json(job->scenario, job->history, is_whole, &text, &size, err);
@@ -319,40 +228,40 @@ static int write_all(const struct job *job, bool is_whole, struct err *err)
 static int run_job(const struct command_call *call, struct job *job, bool *ret_stopped,
                    struct err *err)
 {
-        struct progress progress = {0};
-        struct replay_hooks hooks = {.progress = show_progress,
-                                     .progress_arg = &progress,
-                                     .make_plan = plan_make,
-                                     .cancel = &stop_asked};
+        struct replay_hooks hooks = {.make_plan = plan_make};
+        struct watch watch;
         struct replay_eta eta;
         int rc;
 
         if ((rc = read_scenario(call, job, err)) < 0 || (rc = check_outputs(call, job, err)) < 0)
                 return rc;
-        progress.is_shown = !job->is_quiet && isatty(STDERR_FILENO);
         hooks.plan_arg = job->planner;
         hooks.ledger = ledger_files_book(&job->ledger);
         hooks.look = explain_at_look(&job->explain);
         eta_hook(&job->eta, (uint32_t)job->eta_every, &eta);
         hooks.eta = job->eta_every > 0 ? &eta : NULL;
+        watch_start(&watch, job->is_quiet, &hooks);
         planner_watch(job->planner, &hooks);
-        catch_signals();
         if (scenario_is_history(job->scenario))
                 rc = history_run_scenario(job->scenario, job->models, &hooks, job->history, err);
         else
                 rc = replay_run_scenario(job->scenario, job->models, &hooks, job->result, err);
-        clear_progress(&progress);
+        watch_end(&watch);
+        *ret_stopped = rc == -ERR_CANCELLED && !job->explain.look.seen;
         if (job->explain.is_wanted)
-                return explain_at_end(&job->explain, rc, err);
-        *ret_stopped = rc == -ERR_CANCELLED;
-        return rc == 0 || *ret_stopped ? write_all(job, rc == 0, err) : rc;
+                return *ret_stopped ? 0 : explain_at_end(&job->explain, rc, err);
+        if (rc < 0 && !*ret_stopped)
+                return rc;
+        job->is_writing = true;
+        return write_all(job, rc == 0, err);
 }
 
-static int exit_code(int rc)
+/* A full disk is nobody's mistake. */
+static int exit_code(const struct job *job, int rc)
 {
         if (rc == 0)
                 return EXIT_FINE;
-        return rc == -ERR_NOMEM ? EXIT_TROUBLE : EXIT_BAD_INPUT;
+        return rc == -ERR_NOMEM || job->is_writing ? EXIT_TROUBLE : EXIT_BAD_INPUT;
 }
 
 int replay_command(const struct command_call *call)
@@ -365,7 +274,8 @@ int replay_command(const struct command_call *call)
         if (rc < 0)
                 fprintf(stderr, "berth replay: %s\n", err.text);
         else if (stopped)
-                fputs("berth replay: stopped; what was finished is above\n", stderr);
+                fprintf(stderr, "berth replay: stopped%s\n",
+                        job.explain.is_wanted ? "" : "; what was finished is above");
         eta_keeper_done(&job.eta);
         planner_free(job.planner);
         model_table_free(job.models);
@@ -374,5 +284,5 @@ int replay_command(const struct command_call *call)
         history_result_done(job.history);
         mem_free(job.history);
         ledger_files_done(&job.ledger);
-        return rc == 0 && stopped ? EXIT_STOPPED : exit_code(rc);
+        return rc == 0 && stopped ? EXIT_STOPPED : exit_code(&job, rc);
 }

@@ -34,6 +34,14 @@ bool scenario_is_history(const struct scenario *scenario)
                scenario->workload.source == WORKLOAD_SACCT;
 }
 
+bool scenario_has_policy(const struct scenario *scenario)
+{
+        for (uint32_t p = 0; p < scenario->policies_count; p++)
+                if (scenario->policies[p].rule > RULE_SHORTEST_SKIP)
+                        return true;
+        return false;
+}
+
 int scenario_read_path(const struct reader *reader, const struct doc_node *node,
                        char ret_path[SCENARIO_PATH_MAX], struct err *err)
 {
@@ -367,7 +375,7 @@ static int read_root(struct reader *reader, const struct model_table *models,
 {
         static const char *const keys[] = {
                 "kind", "name", "pool", "workload", "demand", "policies", "placements", "durations",
-                "methods", "seeds", "report_at_pct",
+                "eta", "methods", "seeds", "report_at_pct",
         };
         static const char *const kinds[] = {"Replay"};
         struct scenario *scenario = reader->scenario;

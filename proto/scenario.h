@@ -24,6 +24,7 @@
 #define SCENARIO_POLICIES_MAX   8
 #define SCENARIO_COLUMN_MAX     64      /* bytes of a column's name, with the final NUL */
 #define SCENARIO_ZONE_MAX       64
+#define SCENARIO_ETA_MAX        1000000
 
 enum pool_source { POOL_OPENB, POOL_UNIFORM };
 
@@ -172,6 +173,7 @@ struct scenario {
         uint32_t policies_count;                /* histories only */
         struct scenario_policy policies[SCENARIO_POLICIES_MAX];
         enum history_durations durations;
+        uint32_t eta_every;                     /* foretell every n-th start; 0: none */
         uint32_t methods_count;                 /* WORKLOAD_TASKS */
         enum task_method methods[SCENARIO_METHODS_MAX];
         uint64_t seed_first, seed_last;         /* both included */
@@ -184,6 +186,8 @@ const char *history_rule_name(enum history_rule rule);          /* not of RULE_F
 
 /* The workload is a recorded history: its jobs wait, and policies are compared. */
 bool scenario_is_history(const struct scenario *scenario);
+/* Besides comparisons that need none, it names a policy. */
+bool scenario_has_policy(const struct scenario *scenario);
 
 /* Reads and checks the document at `path`; names of models and profiles against the built-in ones.
  * 0, or -ERR_IO, -ERR_NOT_FOUND, -ERR_INPUT, -ERR_RANGE, -ERR_NOMEM with file:line and the way out.

@@ -36,7 +36,8 @@ int scenario_refuse_keys(const struct doc_node *map, const char *const *keys, si
 int scenario_read_workload(const struct reader *reader, const struct doc_node *root,
                            struct err *err);
 
-/* scenario_jobs.c: `workload` where it is a history, and the root's `policies` and `durations`. */
+/* scenario_jobs.c: `workload` where it is a history, and the root's `policies`, `durations`
+ * and `eta`. */
 int scenario_read_jobs(const struct reader *reader, const struct doc_node *map,
                        const struct doc_node *source, struct err *err);
 /* scenario_price.c: `prices` and `currency` of `pool`, with a history. */

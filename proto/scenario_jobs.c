@@ -296,12 +296,47 @@ static int check_durations(const struct scenario *scenario, const struct doc_nod
                         "workload.limit_factor: [1, 10], or write learned or oracle");
 }
 
+/* ---- eta: 40 ---- */
+
+static int read_eta(struct scenario *scenario, const struct doc_node *node, struct err *err)
+{
+        int rc = doc_u32(node, 1, SCENARIO_ETA_MAX, &scenario->eta_every, err);
+
+        if (rc < 0 || !node)
+                return rc;
+        if (!scenario_has_policy(scenario))
+                return doc_fail(node, err,
+                                "needs a policy: comparisons (fifo, shortest ...) foretell "
+                                "nothing; add a file or default to 'policies', or leave it out");
+        return 0;
+}
+
+/* ---- what is compared ---- */
+
+static int read_list(const struct reader *reader, const struct doc_node *list, struct err *err)
+{
+        struct scenario *scenario = reader->scenario;
+        int rc;
+
+        if (!list) {
+                struct scenario_policy *policy = &scenario->policies[scenario->policies_count++];
+                policy->rule = RULE_DEFAULT;
+                (void)str_copy(policy->name, sizeof policy->name, rule_names[RULE_DEFAULT]);
+                return 0;
+        }
+        if ((rc = doc_check_list(list, 1, SCENARIO_POLICIES_MAX, err)) < 0)
+                return rc;
+        DOC_EACH(node, list)
+                if ((rc = add_policy(reader, node, err)) < 0)
+                        return rc;
+        return 0;
+}
+
 int scenario_read_policies(const struct reader *reader, const struct doc_node *root,
                            struct err *err)
 {
-        static const char *const keys[] = {"policies", "durations"};
+        static const char *const keys[] = {"policies", "durations", "eta"};
         struct scenario *scenario = reader->scenario;
-        const struct doc_node *list = doc_get(root, "policies");
         unsigned durations = DURATIONS_LEARNED;
         int rc;
 
@@ -314,16 +349,8 @@ int scenario_read_policies(const struct reader *reader, const struct doc_node *r
                              err)) < 0)
                 return rc;
         scenario->durations = (enum history_durations)durations;
-        if (!list) {
-                struct scenario_policy *policy = &scenario->policies[scenario->policies_count++];
-                policy->rule = RULE_DEFAULT;
-                (void)str_copy(policy->name, sizeof policy->name, rule_names[RULE_DEFAULT]);
-                return check_durations(scenario, doc_get(root, "durations"), err);
-        }
-        if ((rc = doc_check_list(list, 1, SCENARIO_POLICIES_MAX, err)) < 0)
+        if ((rc = read_list(reader, doc_get(root, "policies"), err)) < 0 ||
+            (rc = check_durations(scenario, doc_get(root, "durations"), err)) < 0)
                 return rc;
-        DOC_EACH(node, list)
-                if ((rc = add_policy(reader, node, err)) < 0)
-                        return rc;
-        return check_durations(scenario, doc_get(root, "durations"), err);
+        return read_eta(scenario, doc_get(root, "eta"), err);
 }

@@ -25,7 +25,7 @@ int scenario_read_prices(const struct reader *reader, const struct model_table *
 {
         struct scenario_pool *pool = &reader->scenario->pool;
         static const char *const keys[] = {"prices", "currency"};
-        const struct doc_node *map = doc_get(doc_get(root, "pool"), "prices");
+        const struct doc_node *map = doc_get(doc_get(root, "pool"), "prices"), *before = NULL;
         int rc;
 
         if (!scenario_is_history(reader->scenario))
@@ -42,6 +42,10 @@ int scenario_read_prices(const struct reader *reader, const struct model_table *
                 if (model_get(models, (unsigned)id) != reader->model)
                         return doc_fail(node, err, "has a price, but the pool's devices are %s",
                                         reader->model->name);
+                if (before) /* an alias: the price of one would be lost */
+                        return doc_fail(node, err, "is the same model as '%s'; name it once",
+                                        doc_key(before));
+                before = node;
                 if (doc_kind(node) == DOC_NULL)
                         return doc_fail(node, err, "has no price; write for example 2.40");
                 if ((rc = doc_fixed(node, 6, 0, PRICE_MICRO_MAX, &pool->price_micro, err)) < 0)

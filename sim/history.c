@@ -39,7 +39,7 @@ const char *history_gate_name(unsigned gate)
 /* ---- the jobs ---- */
 
 static int read_jobs(const struct scenario_workload *work, const struct zone *zone,
-                     struct jobs *ret_jobs, struct err *err)
+                     struct jobs *ret_jobs, struct sacct_notes *ret_notes, struct err *err)
 {
         const struct scenario_history *spec = &work->history;
         struct jobs_filter filter = {.from_ms = spec->from_ms,
@@ -49,7 +49,7 @@ static int read_jobs(const struct scenario_workload *work, const struct zone *zo
         struct jobs_csv_layout layout = {.zone = zone};
 
         if (work->source == WORKLOAD_SACCT)
-                return sacct_read(spec->file, &options, &filter, ret_jobs, NULL, err);
+                return sacct_read(spec->file, &options, &filter, ret_jobs, ret_notes, err);
         for (unsigned c = 0; c < JOB_COLUMNS_END; c++)
                 if (spec->columns[c][0])
                         layout.columns[c] = spec->columns[c];
@@ -79,7 +79,7 @@ static int load(struct history *history, struct err *err)
 
         if (rc < 0)
                 return rc;
-        rc = read_jobs(work, zone, jobs, err);
+        rc = read_jobs(work, zone, jobs, &result->sacct, err);
         zone_free(zone);
         if (rc < 0)
                 return rc;
@@ -95,6 +95,9 @@ static int load(struct history *history, struct err *err)
         result->left_out_of_window = jobs->left_out_of_window;
         result->left_small_tenant = jobs->left_small_tenant;
         result->window = history->window;
+        for (size_t j = 0; j < jobs->count; j++)
+                result->parts_as_whole +=
+                        jobs->items[j].profile[0] != '\0' || jobs->items[j].share_milli > 0;
         return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "proto/scenario.h"
 #include "sim/history_figures.h"
 #include "sim/replay.h"
+#include "trace/sacct.h"
 
 struct err;
 struct model_table;
@@ -28,6 +29,8 @@ struct history_row {
 struct history_result {
         size_t jobs_count, tenants_count;
         uint32_t left_never_ran, left_still_running, left_out_of_window, left_small_tenant;
+        struct sacct_notes sacct; /* of the whole file; zeroed where it is a table */
+        uint32_t parts_as_whole;  /* jobs that had slices or shares: here they hold whole devices */
         struct job_window window; /* what utilisation is measured over */
         uint32_t rows_count;
         struct history_row rows[HISTORY_ROWS_MAX];

@@ -232,6 +232,7 @@ int history_figures_add(struct history_figures *sum, const struct history_figure
                 sum->wait_max_s = one->wait_max_s;
         if (one->max_stops_of_one_job > sum->max_stops_of_one_job)
                 sum->max_stops_of_one_job = one->max_stops_of_one_job;
+        sum->gap = one->gap; /* of the files, so the same for each seed */
         sum->has_promises = one->has_promises;
         sum->has_gates = one->has_gates;
         sum->has_ledger = one->has_ledger;

@@ -66,6 +66,12 @@ struct history_bucket {
         unit_ms unit_ms; /* of all seeds together: it must add up exactly */
 };
 
+/* What a history names and its policy does not: how many, and the first of each. */
+struct history_gap {
+        uint32_t tenants, classes;
+        char tenant[TENANT_PATH_MAX], class[TENANCY_WORD_MAX];
+};
+
 struct history_figures {
 #define X(name) double name;
         HISTORY_MEANS(X)
@@ -77,6 +83,7 @@ struct history_figures {
         struct history_bucket ledger[HISTORY_LEDGER_MAX];
         uint32_t tenants_count;
         struct history_tenant *tenants; /* in the order of jobs.tenants */
+        struct history_gap gap;
         /* What a comparison cannot know is absent. Whoever runs a policy sets these, and writes
          * promises, eta and the ledger himself. */
         bool has_promises, has_gates, has_ledger, has_eta;

@@ -33,8 +33,8 @@ int ledger_watch_start(struct ledger_watch *watch, const struct state *state,
         watch->from_ms = watch->window.from_ms;
         if ((watch->window.until_ms - watch->from_ms) / CALENDAR_DAY_MS >= LEDGER_DAYS_MAX)
                 return err_set(err, ERR_RANGE,
-                               "the window of the history is longer than %d days: "
-                               "write `from` and `until`",
+                               "the window of the history is longer than %d days; "
+                               "write workload.from and workload.until",
                                LEDGER_DAYS_MAX);
         watch->ledger = ledger_new(state, &bounds, watch->from_ms);
         if (!watch->ledger)

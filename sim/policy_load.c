@@ -8,6 +8,7 @@
 #include "proto/kind.h"
 #include "proto/policy_doc.h"
 #include "proto/scenario.h"
+#include "sim/history_figures.h"
 #include "trace/jobs.h"
 
 /* What `berth` ships: no promises, all classes of the preset. */
@@ -18,6 +19,7 @@ static const char shipped[] = "kind: Policy\n"
 static int read_policy(const struct scenario_policy *policy, const struct model_table *models,
                        struct policy_doc **ret_policy, struct err *err)
 {
+        const struct doc_node *root;
         struct doc *doc;
         int rc = policy->rule == RULE_FILE
                          ? doc_read_file(policy->path, &doc, err)
@@ -25,7 +27,8 @@ static int read_policy(const struct scenario_policy *policy, const struct model_
 
         if (rc < 0)
                 return rc;
-        rc = policy_doc_decode(doc_root(doc, 0), models, NULL, ret_policy, err);
+        if ((rc = kind_need(doc, "Policy", &root, err)) == 0)
+                rc = policy_doc_decode(root, models, NULL, ret_policy, err);
         doc_free(doc);
         return rc;
 }
@@ -70,27 +73,56 @@ static uint16_t class_of_none(const struct tenancy *tenancy)
         return (uint16_t)(training >= 0 ? training : 0);
 }
 
-int policy_load(const struct scenario_policy *policy, const struct model_table *models,
-                const struct jobs *jobs, struct policy_doc **ret_policy, uint16_t *ret_tenants,
-                uint16_t *ret_classes, struct err *err)
+/* Where the history names it first, in front of what is wrong with it. */
+static int blame_tenant(const char *file, const struct jobs *jobs, uint32_t tenant, struct err *err)
 {
-        int rc = read_policy(policy, models, ret_policy, err);
+        uint32_t line = UINT32_MAX;
+        char show[STR_SHOW_MAX];
+
+        for (size_t j = 0; j < jobs->count; j++)
+                if (jobs->items[j].tenant == tenant && jobs->items[j].line < line)
+                        line = jobs->items[j].line;
+        return err_prefix(err, "%s:%u: tenant '%s'", file, line,
+                          str_show(jobs->tenants[tenant], show));
+}
+
+static void note_gap(uint32_t *count, char *first, size_t size, const char *name)
+{
+        if ((*count)++ == 0)
+                (void)str_copy(first, size, name);
+}
+
+int policy_load(const struct scenario_policy *policy, const struct model_table *models,
+                const char *file, const struct jobs *jobs, struct policy_doc **ret_policy,
+                uint16_t *ret_tenants, uint16_t *ret_classes, struct history_gap *ret_gap,
+                struct err *err)
+{
+        struct policy_doc *doc;
+        int rc = read_policy(policy, models, &doc, err);
 
         if (rc < 0)
                 return rc;
-        struct tenancy *tenancy = (*ret_policy)->tenancy;
+        struct tenancy *tenancy = doc->tenancy;
+        uint32_t named = tenancy->tenants_count;
         for (uint32_t t = 0; t < jobs->tenants_count; t++) {
                 int tenant = add_path(tenancy, jobs->tenants[t], err);
                 if (tenant < 0) {
-                        policy_doc_free(*ret_policy);
-                        return err_prefix(err, "policy '%s'", policy->name);
+                        policy_doc_free(doc);
+                        return blame_tenant(file, jobs, t, err);
                 }
                 ret_tenants[t] = (uint16_t)tenant;
+                if ((uint32_t)tenant >= named)
+                        note_gap(&ret_gap->tenants, ret_gap->tenant, sizeof ret_gap->tenant,
+                                 jobs->tenants[t]);
         }
         for (uint32_t c = 0; c < jobs->classes_count; c++) {
                 int class = tenancy_class_find(tenancy, jobs->classes[c]);
                 ret_classes[c] = class < 0 ? class_of_none(tenancy) : (uint16_t)class;
+                if (class < 0)
+                        note_gap(&ret_gap->classes, ret_gap->class, sizeof ret_gap->class,
+                                 jobs->classes[c]);
         }
         ret_classes[jobs->classes_count] = class_of_none(tenancy);
+        *ret_policy = doc;
         return 0;
 }

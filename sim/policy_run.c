@@ -185,6 +185,18 @@ static int foretell(struct policy_run *run, uint64_t workload, struct err *err)
         return rc == 0 && told ? feed(run, &input, err) : rc;
 }
 
+/* The engine takes no such work; where the pool is too small for it anyway, it is refused. */
+static int submit_too_wide(const struct policy_run *run, const struct job *job, uint32_t members,
+                           struct err *err)
+{
+        if (members > run->setup->scenario->pool.nodes)
+                return 0;
+        return err_set(err, ERR_RANGE,
+                       "%s:%u: the job takes %u nodes, and a policy can place at most %d for one; "
+                       "leave it out, or describe larger nodes in pool.devices_per_node",
+                       run->spec->file, job->line, members, MEMBERS_MAX);
+}
+
 static int submit(struct policy_run *run, uint32_t number, struct err *err)
 {
         const struct job *job = &run->setup->jobs->items[number];
@@ -208,6 +220,8 @@ static int submit(struct policy_run *run, uint32_t number, struct err *err)
         if (job->eligible_ms > job->submit_ms)
                 request->start_ms = job->eligible_ms;
         shape_of(run, job, request);
+        if (request->form.members > MEMBERS_MAX)
+                return submit_too_wide(run, job, request->form.members, err);
         it->devices = request->form.members * request->need.devices;
         it->left_ms = job->duration_ms;
         int rc = eta_watch_arrived(&run->eta, request, run->now_ms, err);
@@ -367,7 +381,7 @@ static int make_pool(struct policy_run *run, struct err *err)
         return run->state ? 0 : -ERR_NOMEM;
 }
 
-static int set_policy(struct policy_run *run, struct err *err)
+static int set_policy(struct policy_run *run, struct history_gap *ret_gap, struct err *err)
 {
         const struct jobs *jobs = run->setup->jobs;
         struct input input = {.kind = INPUT_POLICY_SET};
@@ -377,8 +391,8 @@ static int set_policy(struct policy_run *run, struct err *err)
         run->classes = mem_new(jobs->classes_count + 1, sizeof *run->classes);
         if (!run->tenants || !run->classes)
                 return err_set(err, ERR_NOMEM, "out of memory");
-        rc = policy_load(run->setup->policy, run->setup->models, jobs, &run->policy, run->tenants,
-                         run->classes, err);
+        rc = policy_load(run->setup->policy, run->setup->models, run->spec->file, jobs,
+                         &run->policy, run->tenants, run->classes, ret_gap, err);
         if (rc)
                 return rc;
         input.accounts = accounts_new(run->policy->tenancy, err);
@@ -390,7 +404,7 @@ static int set_policy(struct policy_run *run, struct err *err)
         return rc;
 }
 
-static int start(struct policy_run *run, struct err *err)
+static int start(struct policy_run *run, struct history_figures *ret_figures, struct err *err)
 {
         const struct policy_run_setup *setup = run->setup;
         const struct jobs *jobs = setup->jobs;
@@ -408,8 +422,10 @@ static int start(struct policy_run *run, struct err *err)
         if (rc == 0)
                 rc = ledger_watch_start(&run->ledger, run->state, &setup->window, setup->ledger,
                                         err);
+        if (rc == -ERR_RANGE)
+                err_prefix(err, "%s", setup->scenario->file);
         if (rc == 0)
-                rc = set_policy(run, err);
+                rc = set_policy(run, &ret_figures->gap, err);
         if (rc == 0)
                 rc = eta_watch_start(&run->eta, setup->hooks, run->state, TICK_MS,
                                      run->spec->checkpoint_restart_ms, setup->seed, err);
@@ -440,7 +456,7 @@ int history_policy_run(const struct policy_run_setup *setup, struct job_record *
         struct policy_run run = {.setup = setup,
                                  .spec = &setup->scenario->workload.history,
                                  .records = ret_records};
-        int rc = start(&run, err);
+        int rc = start(&run, ret_figures, err);
 
         if (rc == 0)
                 rc = play(&run, err);

@@ -17,6 +17,8 @@ import sys
 import tempfile
 from collections import defaultdict
 
+import focus_check
+
 DEVICE = 126000
 DAY_MS, HOUR_MS = 86400000, 3600000
 SHAPES_MAX = 64
@@ -497,6 +499,8 @@ def run_own(berth):
             if check(path("facts"), path("ledger.csv"), path("showback.csv"),
                      path("focus.csv") if extra else None):
                 return 1
+            if extra and focus_check.report(path("focus.csv"), path("ledger.csv")):
+                return 1
             with open(path("facts"), encoding="utf-8") as file:
                 text = file.read()
             if not any(row["stranded_unit_ms"] != "0" for row in rows_of(path("ledger.csv"))):
@@ -506,6 +510,12 @@ def run_own(berth):
                 if f'"fact":"{word}"' not in text:
                     print(f"the history of {name}.yaml has no '{word}': it tests too little")
                     return 1
+        # A window of a millisecond is a charge period of a second, not of nothing.
+        write("jobs.csv", "at,ran,gpus,team\n1704067200.5,60,8,a\n")
+        subprocess.run([berth, "replay", path("one.yaml"), "--focus", path("focus.csv"),
+                        "--ledger", path("short.csv")], check=True, stdout=subprocess.DEVNULL)
+        if focus_check.report(path("focus.csv"), path("short.csv")):
+            return 1
         # One number changed must be found.
         with open(path("ledger.csv"), encoding="utf-8") as file:
             lines = file.read().split("\n")

@@ -30,6 +30,9 @@ static int check_name(const struct names *list, const char *name, struct err *er
                 return err_set(err, ERR_RANGE,
                                "is %zu bytes long; the name of a %s has at most %zu", length,
                                list->what, list->width - 1);
+        if (!str_is_utf8(name, length, NULL))
+                return err_set(err, ERR_INPUT, "is not UTF-8; write the name of a %s in that",
+                               list->what);
         for (const char *at = name; *at; at++)
                 if ((unsigned char)*at < 0x20 || *at == 0x7f)
                         return err_set(err, ERR_INPUT,

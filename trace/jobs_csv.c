@@ -32,9 +32,13 @@ static int blame(const struct csv *csv, unsigned column, struct err *why, struct
         return -(int)why->code;
 }
 
+/* "1704067200.5"; "30.03.2025" is none, but a time that cannot be read. */
 static bool is_number(const char *text)
 {
-        return text[0] && text[strspn(text, "0123456789.")] == '\0';
+        const char *point = strchr(text, '.');
+
+        return text[0] && text[strspn(text, "0123456789.")] == '\0' &&
+               (!point || !strchr(point + 1, '.'));
 }
 
 static int read_submit(const struct csv *csv, const struct jobs_csv_layout *layout, struct job *job,

@@ -31,6 +31,16 @@ static void check_text(const char *text, size_t size)
         assert(memchr(text, '\0', size));
 }
 
+/* None, or three capitals. */
+static void check_currency(const struct scenario_pool *pool)
+{
+        if (pool->currency[0] == '\0')
+                return;
+        for (unsigned i = 0; i < 3; i++)
+                assert(pool->currency[i] >= 'A' && pool->currency[i] <= 'Z');
+        assert(pool->currency[3] == '\0');
+}
+
 static void check_pool(const struct scenario_pool *pool)
 {
         if (pool->source == POOL_OPENB) {
@@ -42,6 +52,10 @@ static void check_pool(const struct scenario_pool *pool)
         assert(model_find(known_models(), pool->model, NULL) >= 0);
         assert(pool->cpu_milli >= 1 && pool->cpu_milli <= CPU_MILLI_MAX);
         assert(pool->ram_mib >= 1 && pool->ram_mib <= RAM_MIB_MAX);
+        assert(pool->price_micro <= UINT64_C(1000000000000));
+        check_currency(pool);
+        if (!scenario_is_history(&scenario))
+                assert(pool->price_micro == 0 && pool->currency[0] == '\0');
 }
 
 static void check_history(const struct scenario_workload *work)
@@ -59,6 +73,8 @@ static void check_history(const struct scenario_workload *work)
         assert((history->checkpoint_every_ms >= 1000) == history->has_checkpoint);
         assert(history->checkpoint_share_pct <= 100);
         assert(scenario.pool.source == POOL_UNIFORM);
+        assert(scenario.eta_every <= SCENARIO_ETA_MAX);
+        assert(scenario.eta_every == 0 || scenario_has_policy(&scenario));
         assert(scenario.policies_count >= 1 && scenario.policies_count <= SCENARIO_POLICIES_MAX);
         for (uint32_t p = 0; p < scenario.policies_count; p++) {
                 const struct scenario_policy *policy = &scenario.policies[p];
@@ -77,6 +93,7 @@ static void check_workload(const struct scenario_workload *work)
                 return;
         }
         assert(scenario.policies_count == 0);
+        assert(scenario.eta_every == 0);
         assert(work->history.file[0] == '\0');
         for (uint32_t i = 0; i < work->mix_count; i++)
                 weight += work->mix[i].weight_milli;

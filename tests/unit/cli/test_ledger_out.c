@@ -126,7 +126,7 @@ static void a_page_is_a_page(void **state)
 
         must_replay(HEAD "pool: {nodes: 1, devices_per_node: 2, model: T4, prices: {T4: 0.5}, "
                          "currency: EUR}\nseeds: 1..2\n");
-        ledger_report(&book, &scenario, &result, &text);
+        ledger_report(&book, &scenario, &result, true, &text);
         check_has(text.bytes, "2 devices T4, 2025-01-31 to 2025-02-02 (2.0 days)");
         check_has(text.bytes, "means of 2 draws");
         check_has(text.bytes, "held by jobs");
@@ -144,7 +144,7 @@ static void comparisons_keep_no_ledger(void **state)
         (void)state;
         must_replay(HEAD "pool: {nodes: 1, devices_per_node: 2, model: T4}\npolicies: [fifo]\n");
         assert_int_equal(book.runs_count, 0);
-        ledger_report(&book, &scenario, &result, &text);
+        ledger_report(&book, &scenario, &result, true, &text);
         assert_int_equal(text.size, 0);
 }
 

@@ -1,13 +1,6 @@
-#include "tests/unit/check.h"
+#include "tests/unit/cli/child.h"
 
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "base/err.h"
-#include "base/file.h"
 #include "base/mem.h"
-#include "cli/command.h"
 
 /* One node of eight devices: what is tenant a's by promise is held by b when a comes. */
 static const char jobs[] = "at,ran,gpus,team\n"
@@ -29,30 +22,10 @@ static const char ours[] = "kind: Policy\n"
                            "rules: {stop_rate: {pct: 100, per: 10m}}\n"
                            "tenants: {a: {protect: {V100: 8}}, b: {}}\n";
 
-static char folder[] = "/tmp/berth-try-XXXXXX";
-
-static const char *path_of(const char *name)
-{
-        static char paths[4][80];
-        static unsigned at;
-        char *path = paths[at++ % 4];
-
-        snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-        return path;
-}
-
-static void put(const char *name, const char *text)
-{
-        struct err err = {0};
-
-        if (file_write(path_of(name), text, strlen(text), &err) < 0)
-                fail_msg("%s", err.text);
-}
-
 static int open_folder(void **state)
 {
         (void)state;
-        if (!mkdtemp(folder))
+        if (open_child_folder() < 0)
                 return -1;
         put("jobs.csv", jobs);
         put("history.yaml", history);
@@ -62,7 +35,8 @@ static int open_folder(void **state)
 
 static int close_folder(void **state)
 {
-        static const char *const names[] = {"jobs.csv", "history.yaml", "ours.yaml", "out", "json"};
+        static const char *const names[] = {"jobs.csv", "history.yaml", "ours.yaml",
+                                            "long.yaml", "out", "err", "json"};
 
         (void)state;
         for (size_t n = 0; n < ARRAY_LEN(names); n++)
@@ -70,44 +44,22 @@ static int close_folder(void **state)
         return rmdir(folder);
 }
 
-static char *text_of(const char *name)
-{
-        struct err err = {0};
-        char *text = NULL;
-        size_t size = 0;
-
-        if (file_read(path_of(name), 1 << 20, &text, &size, &err) < 0)
-                fail_msg("%s", err.text);
-        return text;
-}
-
-/* `berth policy try ...` in a process of its own; its exit code, its output in the file `out`. */
+/* `berth policy try ours.yaml --history history.yaml ...`; its exit code. */
 static int try(const char *against, const char *json)
 {
-        const char *argv[12] = {"berth", "policy", "try", path_of("ours.yaml"), "--history",
+        const char *args[12] = {"policy", "try", path_of("ours.yaml"), "--history",
                                 path_of("history.yaml")};
-        int argc = 6, status;
-        pid_t child = fork();
+        unsigned count = 5;
 
-        if (child > 0) {
-                assert_true(waitpid(child, &status, 0) == child);
-                assert_true(WIFEXITED(status));
-                return WEXITSTATUS(status);
-        }
-        assert_true(child == 0);
         if (against) {
-                argv[argc++] = "--against";
-                argv[argc++] = against;
+                args[count++] = "--against";
+                args[count++] = against;
         }
         if (json) {
-                argv[argc++] = "--json";
-                argv[argc++] = json;
+                args[count++] = "--json";
+                args[count++] = json;
         }
-        if (!freopen(path_of("out"), "w", stdout) || dup2(STDOUT_FILENO, STDERR_FILENO) < 0)
-                _exit(99);
-        int rc = command_main(argc, (char **)argv);
-        fflush(NULL);
-        _exit(rc);
+        return end_child(start_child(args));
 }
 
 static void before_and_after_stand_side_by_side(void **state)
@@ -146,18 +98,71 @@ static void a_promise_shortens_its_tenants_wait(void **state)
         mem_free(text);
 }
 
+static void check_err(const char *part)
+{
+        char *text = text_of("err");
+
+        check_has(text, part);
+        mem_free(text);
+}
+
 static void what_cannot_be_tried_is_said(void **state)
 {
         (void)state;
         assert_int_equal(try("fifoskip", NULL), EXIT_BAD_INPUT);
-        char *text = text_of("out");
-        check_has(text, "did you mean 'fifo-skip'");
-        mem_free(text);
+        check_err("did you mean 'fifo-skip'");
         assert_int_equal(try(path_of("ours.yaml"), NULL), EXIT_BAD_INPUT);
-        text = text_of("out");
-        check_has(text, "tried against itself");
-        mem_free(text);
+        check_err("tried against itself");
+        assert_int_equal(try(path_of("./ours.yaml"), NULL), EXIT_BAD_INPUT);
+        check_err("tried against itself");
         assert_int_equal(try("none.yaml", NULL), EXIT_BAD_INPUT);
+}
+
+static void an_output_that_would_lose_something_is_refused_before_the_run(void **state)
+{
+        (void)state;
+        assert_int_equal(try("fifo-skip", path_of("jobs.csv")), EXIT_BAD_INPUT);
+        check_err("/jobs.csv: is read by this replay and would be written over");
+        assert_int_equal(try("fifo-skip", path_of("ours.yaml")), EXIT_BAD_INPUT);
+        assert_int_equal(try("fifo-skip", "/nowhere/x"), EXIT_BAD_INPUT);
+        check_err("there is no folder '/nowhere'");
+        assert_int_equal(try("fifo-skip", folder), EXIT_BAD_INPUT);
+        check_err("is a directory");
+        if (access("/dev/full", W_OK) == 0)
+                assert_int_equal(try("fifo-skip", "/dev/full"), EXIT_TROUBLE);
+}
+
+/* In the first policy there is nothing to compare; in the second one, what both have. */
+static void interrupted_it_shows_what_can_be_compared(void **state)
+{
+        (void)state;
+        char text[2048];
+        const char *const args[] = {"policy", "try", path_of("ours.yaml"), "--history",
+                                    path_of("long.yaml"), "--seeds", "1..1000", "--json",
+                                    path_of("json"), NULL};
+        size_t used = (size_t)snprintf(text, sizeof text, "at,ran,gpus,team\n");
+
+        for (unsigned j = 0; j < 60; j++)
+                used += (size_t)snprintf(text + used, sizeof text - used, "%u,%u,%u,%s\n",
+                                         1700000000 + 60 * j, 600 + j % 7 * 600, 1 + j % 8,
+                                         j % 3 ? "a" : "b");
+        put("jobs.csv", text);
+        put("long.yaml", history);
+        unlink(path_of("json"));
+        int code = interrupt_child(args);
+        put("jobs.csv", jobs);
+        assert_int_equal(code, EXIT_STOPPED);
+        check_err("berth policy: stopped; ");
+        char *out = text_of("out"), *said = text_of("err");
+        if (strstr(said, "nothing can be compared yet")) {
+                assert_true(out[0] == '\0');
+                assert_int_equal(access(path_of("json"), F_OK), -1);
+        } else {
+                check_has(out, "STOPPED: of ");
+                check_has(out, " of 1000 seeds\n");
+        }
+        mem_free(out);
+        mem_free(said);
 }
 
 int main(void)
@@ -166,6 +171,8 @@ int main(void)
                 cmocka_unit_test(before_and_after_stand_side_by_side),
                 cmocka_unit_test(a_promise_shortens_its_tenants_wait),
                 cmocka_unit_test(what_cannot_be_tried_is_said),
+                cmocka_unit_test(an_output_that_would_lose_something_is_refused_before_the_run),
+                cmocka_unit_test(interrupted_it_shows_what_can_be_compared),
         };
         return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

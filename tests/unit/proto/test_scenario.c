@@ -296,7 +296,13 @@ static void a_history_is_read(void **state)
         assert_int_equal(scenario.placements[1].kind, POLICY_AUTO);
         assert_int_equal(scenario.durations, DURATIONS_ORACLE);
         assert_int_equal(scenario.points_count, 0);
+        assert_int_equal(scenario.eta_every, 0);
 
+        decode_fine(HISTORY "policies: [fifo, a.yaml]\neta: 40\n");
+        assert_int_equal(scenario.eta_every, 40);
+        assert_true(scenario_has_policy(&scenario));
+        decode_fine(HISTORY "policies: [fifo, shortest-skip]\n");
+        assert_false(scenario_has_policy(&scenario));
         decode_fine(HISTORY);
         assert_string_equal(history->timezone, "UTC");
         assert_false(history->has_from || history->has_until || history->has_checkpoint);
@@ -319,6 +325,9 @@ static void a_history_is_read(void **state)
 static void bad_histories_are_refused_with_place_and_way_out(void **state)
 {
         (void)state;
+#define PRICED(prices)                                                                     \
+        "kind: Replay\npool: {nodes: 1, devices_per_node: 8, model: V100, prices: " prices "}\n" \
+        "workload: {sacct: s.txt}\n"
 #define WORK(keys) HISTORY_POOL "workload: {jobs_csv: h.csv, " COLUMNS ", " keys "}\n"
         static const struct {
                 const char *text, *sentence;
@@ -367,6 +376,20 @@ static void bad_histories_are_refused_with_place_and_way_out(void **state)
                 {HISTORY "policies: [a.yaml, b.yaml, c.yaml, d.yaml, e.yaml, f.yaml, g.yaml, "
                          "h.yaml, i.yaml]\n",
                  "has 9 entries; write 1 to 8"},
+                {HISTORY "eta: 0\n",
+                 "s.yaml:4: field 'eta': '0' is out of range; write 1 to 1000000"},
+                {HISTORY "eta: 1000001\n", "field 'eta': '1000001' is out of range"},
+                {HISTORY "eta:\n", "field 'eta': has no value; write one or leave the field out"},
+                {HISTORY "policies: [fifo, shortest]\neta: 40\n",
+                 "field 'eta': needs a policy: comparisons (fifo, shortest ...) foretell nothing"},
+                {OPENB "eta: 40\n", "field 'eta': goes with a history only"},
+                {PRICED("{V100-16: 1, V100: 2}"),
+                 "s.yaml:2: field 'pool.prices.V100': is the same model as 'V100-16'; name it "
+                 "once"},
+                {PRICED("{V100: -1}"), "field 'pool.prices.V100': '-1' is negative"},
+                {PRICED("{V100: 0.0000001}"), "has more than 6 digits after the point"},
+                {PRICED("{T4: 1}"), "field 'pool.prices.T4': has a price, but the pool's devices "
+                                    "are V100-16"},
                 {HISTORY "durations: guessed\n", "'guessed' is not known here"},
                 {HISTORY "durations: limit\n", "no job has a limit here; add "
                                                "workload.columns.limit"},
@@ -382,6 +405,7 @@ static void bad_histories_are_refused_with_place_and_way_out(void **state)
                  "field 'workload.timezone': goes with workload.jobs_csv and workload.sacct only"},
         };
 #undef WORK
+#undef PRICED
         for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
                 struct err err = {0};
                 if (decode(rows[r].text, &err) == 0)

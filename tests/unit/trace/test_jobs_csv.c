@@ -175,6 +175,7 @@ static void bad_rows_are_refused_with_place_and_way_out(void **state)
                 {HEADER "2017-01-01 24:00:00,1,1,,a\n", "does not exist in the calendar"},
                 {HEADER "2017-01-01 00:00:00.1234,1,1,,a\n", "is no time"},
                 {HEADER "1969-01-01 00:00:00,1,1,,a\n", "lies before 1970"},
+                {HEADER "30.03.2025,1,1,,a\n", "column 'timestamp': '30.03.2025' is no time; write for example "},
                 {HEADER ",1,1,,a\n", "column 'timestamp': '' is no time"},
                 {HEADER "1,,1,,a\n", "column 'duration': is empty"},
                 {HEADER "1,-1,1,,a\n", "column 'duration': '-1' is negative"},

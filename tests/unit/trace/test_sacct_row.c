@@ -318,6 +318,8 @@ static void bad_files_are_refused_with_their_place(void **state)
                  "'DAYDREAMING' is no state of a job that is known here"},
                 {SHORT "7|nlp|completed|2025-03-04T08:00:00|1|cpu=1|1\n",
                  "'completed' is no state"},
+                {SHORT "7|\xe4|FAILED|2025-03-04T08:00:00|1|cpu=1|1\n",
+                 "s.txt:2: column 'Account': is not UTF-8; write the name of a tenant in that"},
                 {SHORT "7|nlp||2025-03-04T08:00:00|1|cpu=1|1\n", "column 'State': '' is no state"},
                 {SHORT "seven|nlp|FAILED|2025-03-04T08:00:00|1|cpu=1|1\n",
                  "column 'JobID': 'seven' is no number of a job such as 7001, 7001_3, 7001_[4-9"},

@@ -1,0 +1,97 @@
+/* child.h - `berth ...` in a process of its own, with files in a folder of the test's. */
+#pragma once
+
+#include "tests/unit/check.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "cli/command.h"
+
+#define CHILD_ARGS_MAX 24
+
+static char folder[64];
+
+/* The path of a file there; the last 32 results stay. */
+static inline const char *path_of(const char *name)
+{
+        static char paths[32][96];
+        static unsigned at;
+        char *path = paths[at++ % 32];
+
+        snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+        return path;
+}
+
+static inline int open_child_folder(void)
+{
+        snprintf(folder, sizeof folder, "/tmp/berth-cli-XXXXXX");
+        return mkdtemp(folder) ? 0 : -1;
+}
+
+static inline void put(const char *name, const char *text)
+{
+        struct err err = {0};
+
+        if (file_write(path_of(name), text, strlen(text), &err) < 0)
+                fail_msg("%s", err.text);
+}
+
+static inline char *text_of(const char *name)
+{
+        struct err err = {0};
+        char *text = NULL;
+        size_t size = 0;
+
+        if (file_read(path_of(name), 1 << 22, &text, &size, &err) < 0)
+                fail_msg("%s", err.text);
+        return text;
+}
+
+/* Starts it; its output goes to the file `out`, what it says of errors to `err`. */
+static inline pid_t start_child(const char *const *args)
+{
+        const char *argv[CHILD_ARGS_MAX] = {"berth"};
+        int argc = 1;
+
+        while (*args && argc < CHILD_ARGS_MAX - 1)
+                argv[argc++] = *args++;
+        fflush(NULL);
+        pid_t child = fork();
+        if (child != 0)
+                return child;
+        if (!freopen(path_of("out"), "w", stdout) || !freopen(path_of("err"), "w", stderr))
+                _exit(99);
+        int rc = command_main(argc, (char **)argv);
+        fflush(NULL);
+        _exit(rc);
+}
+
+/* Its exit code; -1: a signal ended it. */
+static inline int end_child(pid_t child)
+{
+        int status;
+
+        assert_true(child > 0);
+        assert_true(waitpid(child, &status, 0) == child);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Interrupts it after a while; too soon, before it listens, the while is made longer. */
+static inline int interrupt_child(const char *const *args)
+{
+        for (long wait_ms = 300;; wait_ms *= 2) {
+                struct timespec pause = {wait_ms / 1000, wait_ms % 1000 * 1000000};
+                pid_t child = start_child(args);
+                nanosleep(&pause, NULL);
+                kill(child, SIGINT);
+                int code = end_child(child);
+                if (code >= 0 || wait_ms > 10000)
+                        return code;
+        }
+}
