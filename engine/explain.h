@@ -11,6 +11,7 @@
 
 #include "engine/accounts.h"
 #include "engine/memo.h"
+#include "engine/what_if.h"
 
 #define VERDICTS(X)                                                                             \
         X(REFUSED,         "REFUSED")         /* may not: nothing that ends by itself */        \
@@ -154,18 +155,13 @@ enum {
         CHANGE_SHARE = 256, CHANGE_SPARE = 512, CHANGE_NODE = 1024 /* cores, RAM, disk, network */
 };
 
-struct explained_raise {
-        uint16_t tenant, dimension;
-        uint64_t from, to;
-};
-
 struct explained_unblock {
         enum unblock_kind kind;
         enum standing standing;         /* that it would start with */
         unsigned changes;               /* REQUEST: CHANGE_ set */
         struct request request;         /* REQUEST: as a whole; submit it, cancel the old one */
         uint32_t raises_count;          /* QUOTA */
-        struct explained_raise raises[EXPLAIN_RAISES_MAX];
+        struct limit_raise raises[EXPLAIN_RAISES_MAX];
         uint64_t workload;              /* OWN_END */
         int64_t at_ms;                  /* TIME, PLAN, OWN_END: when that is expected; or 0 */
 };

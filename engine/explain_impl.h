@@ -26,14 +26,6 @@ struct asking {
         int8_t profile[MODELS_MAX];     /* that limits count, of its least part; -1: none */
 };
 
-/* The state with one thing changed. */
-struct what_if {
-        const struct explained_raise *raises;
-        uint32_t raises_count;
-        uint32_t gone;                  /* slot of running work that ended; NONE */
-        struct holding held;            /* by it */
-};
-
 /* As what it could start on which device models; and what stands against the others. */
 struct rights {
         uint64_t models[STANDINGS_END];
@@ -115,11 +107,6 @@ void holding_on(const struct asking *asking, unsigned model, enum measure measur
  * many forbid it; `ret_alone`: what forbids it would if nothing else were held. */
 uint32_t bind_limits(const struct state *state, const struct what_if *what_if, uint32_t tenant,
                      const struct holding *holding, struct bind *ret_bind, bool *ret_alone);
-/* Units of the model that are kept for promises of others. */
-uint64_t kept_of(const struct accounts *accounts, uint16_t tenant, unsigned model);
-/* Whether as many run as may; the gate, which comes passed, gets the numbers. */
-bool too_many_jobs(const struct state *state, const struct what_if *what_if, uint32_t tenant,
-                   struct explained_gate *gate);
 void rights_of(const struct state *state, const struct asking *asking,
                const struct what_if *what_if, enum measure measure, struct rights *ret_rights);
 
@@ -135,9 +122,9 @@ bool refuses_more_jobs(const struct state *state, uint16_t tenant, struct explai
  * of them, on what it would hold on that model. Returns how many there are then, EXPLAIN_RAISES_MAX
  * + 1 for more; 0 where one of them is `none`. */
 uint32_t raises_of_jobs(const struct state *state, uint16_t tenant,
-                        struct explained_raise *ret_raises);
+                        struct limit_raise *ret_raises);
 uint32_t raises_needed(const struct state *state, const struct asking *asking, unsigned model,
-                       uint32_t count, struct explained_raise *ret_raises);
+                       uint32_t count, struct limit_raise *ret_raises);
 
 /* ---- explain_room.c ---- */
 

@@ -115,7 +115,7 @@ static bool raise_is_sure(const struct explainer *x, const struct asking *asking
 static void try_raise(struct explainer *x, const struct asking *asking, unsigned model,
                       struct explanation *ret)
 {
-        struct explained_raise raises[EXPLAIN_RAISES_MAX];
+        struct limit_raise raises[EXPLAIN_RAISES_MAX];
         struct what_if what_if = {.raises = raises, .gone = NONE};
         enum standing standing;
 
@@ -229,11 +229,10 @@ static void try_own_end(struct explainer *x, const struct asking *asking, struct
                 return;
         unsigned count = list_endings(x, asking, list);
         for (unsigned i = 0; i < count; i++) {
-                struct what_if what_if = {.gone = list[i].slot};
                 enum standing standing;
                 if (!end_is_sure(x, asking, list[i].slot))
                         continue;
-                holding_of(x->state, list[i].slot, &what_if.held);
+                struct what_if what_if = what_if_gone(x->state, list[i].slot);
                 if (!would_start(x, asking, &what_if, true, &standing))
                         continue;
                 struct explained_unblock *unblock = nearest_add(ret, UNBLOCK_OWN_END, standing);
