@@ -41,8 +41,9 @@ enum verdict {
         X(PROFILE_ABSENT,       "has no such slice profile")                                    \
         X(TOO_SMALL,            "is too small even when empty")                                 \
         X(UNHEALTHY,            "is down or has broken devices")                                \
-        X(DRAINING,             "is being drained")                                             \
+        X(DRAINING,             "is being drained, or in maintenance")                          \
         X(FROZEN,               "is frozen: nothing starts there")                              \
+        X(CLOSES_SOON,          "closes for maintenance before the workload could be gone")     \
         X(NOT_ALLOWED,          "is of a device model that the tenant may not use")             \
         X(BUSY,                 "is busy")                                                      \
         X(FRAGMENTED,           "has enough free, but not in one piece")                        \
@@ -240,7 +241,7 @@ int explain_view(struct explanation *explanation, const struct state *state, str
         X(HOLD,       "kept together for a wide workload (capacity hold)")                      \
         X(PROMISE,    "kept for promises that are not lent")                                    \
         X(FROZEN,     "on frozen nodes")                                                        \
-        X(DRAINING,   "on nodes being drained")                                                 \
+        X(DRAINING,   "on nodes being drained, or in maintenance")                              \
         X(UNHEALTHY,  "broken, or on nodes that are down")
 
 enum idle_code {

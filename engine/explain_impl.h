@@ -18,6 +18,7 @@ struct asking {
         struct asker asker;
         uint32_t slot;                  /* whose capacity hold is its own; NONE */
         int64_t gone_ms;                /* expected end, for held nodes; INT64_MAX: stays */
+        int64_t leaves_ms;              /* nodes that close before then are not for it: drain.h */
         uint64_t models;                /* on which it can ever lie */
         struct part_fit fits[MODELS_MAX];
         /* Of one member on the model: the least it takes, and the most. */

@@ -40,14 +40,16 @@ static void try_let_go(struct explainer *x, const struct asking *asking, struct 
                 (void)nearest_add(ret, UNBLOCK_LET_GO, standing);
 }
 
-/* Whether time alone changes nothing else that matters: no budgets, no reservations, no idle work,
- * nobody who would get a capacity hold or come first. */
-static bool time_is_quiet(const struct explainer *x, const struct asking *asking)
+/* Whether time alone changes nothing else that matters until then: no window begins or ends, no
+ * budgets, no reservations, no idle work, nobody who would get a capacity hold or come first. */
+static bool time_is_quiet(const struct explainer *x, const struct asking *asking,
+                          int64_t start_ms)
 {
         const struct accounts *accounts = x->state->accounts;
 
         if (x->rivals.wide > 0 || x->rivals.timed > 0 || x->rivals.barred > 0 ||
-            x->state->plan_slots.used > 0 || x->state->nodes_held > 0)
+            x->state->plan_slots.used > 0 || x->state->nodes_held > 0 ||
+            x->state->maintenance_due_ms <= start_ms)
                 return false;
         if (!accounts)
                 return true;
@@ -63,10 +65,13 @@ static bool time_is_quiet(const struct explainer *x, const struct asking *asking
 static void try_time(struct explainer *x, const struct asking *asking, struct explanation *ret)
 {
         struct explained_unblock *unblock;
+        struct asking then = *asking;
         enum standing standing;
 
+        then.leaves_ms += ret->start_ms - x->now_ms;
         if (ret->holds != HOLD_START || !only_fail(ret, 1u << GATE_HOLD) ||
-            !time_is_quiet(x, asking) || !would_start(x, asking, NULL, true, &standing))
+            !time_is_quiet(x, asking, ret->start_ms) ||
+            !would_start(x, &then, NULL, true, &standing))
                 return;
         unblock = nearest_add(ret, UNBLOCK_TIME, standing);
         if (unblock)
