@@ -12,6 +12,19 @@ void holding_clear(struct holding *holding)
         memset(holding->slices, 0, sizeof holding->slices);
 }
 
+uint64_t holding_amount(const struct holding *holding, unsigned dimension)
+{
+        if (dimension < MODELS_MAX)
+                return holding->models >> dimension & 1 ? holding->units[dimension] : 0;
+        if (dimension == DIM_ANY)
+                return holding->all;
+        if (dimension == DIM_CPU)
+                return holding->cpu_milli;
+        if (dimension == DIM_MEMORY)
+                return holding->memory_mib;
+        return dimension >= DIM_SLICES ? holding->slices[dimension - DIM_SLICES] : 0;
+}
+
 static void hold_units(struct holding *holding, unsigned model, uint64_t units)
 {
         if (!(holding->models >> model & 1))

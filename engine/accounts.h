@@ -16,10 +16,19 @@
 #include "engine/tenancy.h"
 #include "engine/units.h"
 
+struct what_if;
+
 struct budget_use {
         int64_t from_ms, until_ms;      /* the period that `used` counts; empty: none yet */
         unit_ms used;
 };
+
+/* Whether who holds so much may not hold more of what the limit is for. */
+static inline bool limit_forbids(uint64_t limit, uint64_t held, uint64_t more)
+{
+        return limit == AMOUNT_NONE ||
+               (more > 0 && amount_is_number(limit) && held + more > limit);
+}
 
 /* What holds for a tenant by itself or by one above it, so that most questions end here. */
 struct tenant_brief {
@@ -92,8 +101,15 @@ void accounts_admit(const struct state *state, uint32_t bucket, struct admission
 bool accounts_budget_empty(const struct state *state, uint16_t tenant, uint64_t models,
                            enum on_empty on_empty);
 
-/* The standing that work of the bucket takes when it holds this, and the promise it draws on;
- * STANDINGS_END: a limit forbids it. */
+/* Whether the tenant, or one above it, runs as many workloads as it may. */
+bool accounts_too_many_run(const struct state *state, const struct what_if *what_if,
+                           uint16_t tenant);
+
+/* The tenant, or one above it, because of whose jobs the rules refuse one more at submission;
+ * TENANT_NONE. */
+uint16_t accounts_refuses_job(const struct state *state, uint16_t tenant);
+
+/* What somebody holds, or would. */
 struct holding {
         uint64_t models;                /* bit = model of which it holds units */
         uint64_t units[MODELS_MAX];     /* only where the bit is set */
@@ -103,11 +119,31 @@ struct holding {
         uint32_t slices[SLICE_LIMITS_MAX];
 };
 
+/* Who asks: waiting work, or a request that is not queued. */
+struct claimant {
+        uint16_t tenant, class;
+        bool spare;
+};
+
+static inline struct claimant claimant_of(const struct bucket *bucket)
+{
+        return (struct claimant){bucket->tenant, bucket->class, bucket->spare};
+}
+
 /* Nothing; units of single models are told by their bits, and stay as they are. */
 void holding_clear(struct holding *holding);
+/* Of one dimension; 0 where nothing is held by the amount. */
+uint64_t holding_amount(const struct holding *holding, unsigned dimension);
 
+/* The standing that work of the bucket takes when it holds this, and the promise it draws on;
+ * STANDINGS_END: a limit, an empty budget or others' promises forbid it. */
 enum standing accounts_standing(const struct state *state, uint32_t bucket,
                                 const struct holding *holding, struct promise *ret_promise);
+/* ... of whoever asks, and where it is STANDINGS_END what stands in the way: LIMIT, BUDGET, ORDER.
+ * `what_if`: see what_if.h; NULL: of the state as it is. */
+enum standing accounts_stand(const struct state *state, const struct what_if *what_if,
+                             struct claimant who, const struct holding *holding,
+                             struct promise *ret_promise, enum gate *ret_gate);
 /* The same of running work that is spare and holds this already: no limit and no promise stands
  * against what it holds, only against counting it. */
 enum standing accounts_rise(const struct state *state, uint32_t bucket,
@@ -122,7 +158,7 @@ int accounts_profile(const struct tenancy *tenancy, const struct model *model, u
 void holding_of(const struct state *state, uint32_t slot, struct holding *ret_holding);
 
 /* Whether one promise has room for all of it, and which. */
-bool accounts_draw(const struct accounts *accounts, uint16_t tenant, const struct holding *holding,
+bool accounts_draw(const struct state *state, uint16_t tenant, const struct holding *holding,
                    struct promise *ret_promise);
 
 /* Whether a start of the tenant's may let others start: by drawing on what is kept, or as a new
@@ -137,6 +173,8 @@ int accounts_compare(const struct state *state, uint16_t a, uint64_t a_models, u
 
 /* Of the tenant's own pot: what is not used, and not lent. */
 uint64_t accounts_unlent(const struct accounts *accounts, uint32_t tenant, unsigned dimension);
+/* Units of the model that are kept for promises of others. */
+uint64_t accounts_kept(const struct accounts *accounts, uint16_t tenant, unsigned model);
 
 /* ---- changes; for state_apply() only ---- */
 

@@ -1,7 +1,9 @@
-/* Questions to the accounts: who may start as what, and who goes first. */
+/* Questions to the accounts: who may start as what, and who goes first. Deciding asks them of the
+ * state as it is, explaining of what it might be: what_if.h. */
 #include <string.h>
 
 #include "engine/accounts.h"
+#include "engine/what_if.h"
 
 static const struct tenant *tenant_at(const struct accounts *accounts, uint32_t tenant)
 {
@@ -10,48 +12,56 @@ static const struct tenant *tenant_at(const struct accounts *accounts, uint32_t 
 
 /* ---- promises ---- */
 
-static uint64_t pot_left(const struct accounts *accounts, uint32_t tenant, unsigned dimension)
+static uint64_t pot_left(const struct state *state, const struct what_if *what_if, uint32_t tenant,
+                         unsigned dimension)
 {
+        const struct accounts *accounts = state->accounts;
         uint64_t pot = *account(accounts->pot, tenant, dimension) +
                        *account(accounts->reserved, tenant, dimension);
-        uint64_t drawn = *account(accounts->drawn, tenant, dimension);
+        uint64_t drawn = drawn_of(state, what_if, tenant, dimension);
 
         return pot > drawn ? pot - drawn : 0;
 }
 
 /* Whether the pots of `whose` for the models hold it all. */
-static bool models_hold(const struct accounts *accounts, uint32_t whose,
+static bool models_hold(const struct state *state, const struct what_if *what_if, uint32_t whose,
                         const struct holding *holding)
 {
         for (uint64_t left = holding->models; left; left &= left - 1) {
                 unsigned m = (unsigned)__builtin_ctzll(left);
-                if (holding->units[m] > pot_left(accounts, whose, m))
+                if (holding->units[m] > pot_left(state, what_if, whose, m))
                         return false;
         }
         return true;
 }
 
 /* Its own first, which a reservation may have filled; then the one it draws on. */
-bool accounts_draw(const struct accounts *accounts, uint16_t tenant, const struct holding *holding,
-                   struct promise *ret_promise)
+static bool may_draw(const struct state *state, const struct what_if *what_if, uint16_t tenant,
+                     const struct holding *holding, struct promise *ret_promise)
 {
         if (holding->models == 0)
                 return false;
         unsigned first = (unsigned)__builtin_ctzll(holding->models);
-        const uint16_t *pots = accounts->pot_of + (size_t)tenant * DEVICE_DIMENSIONS;
+        const uint16_t *pots = state->accounts->pot_of + (size_t)tenant * DEVICE_DIMENSIONS;
         const uint16_t whose[] = {tenant, pots[first], tenant, pots[DIM_ANY]};
 
         for (unsigned i = 0; i < 4; i++) {
                 bool any = i >= 2;
                 if (whose[i] == TENANT_NONE)
                         continue;
-                if (any ? holding->all > pot_left(accounts, whose[i], DIM_ANY)
-                        : !models_hold(accounts, whose[i], holding))
+                if (any ? holding->all > pot_left(state, what_if, whose[i], DIM_ANY)
+                        : !models_hold(state, what_if, whose[i], holding))
                         continue;
                 *ret_promise = (struct promise){whose[i], any};
                 return true;
         }
         return false;
+}
+
+bool accounts_draw(const struct state *state, uint16_t tenant, const struct holding *holding,
+                   struct promise *ret_promise)
+{
+        return may_draw(state, NULL, tenant, holding, ret_promise);
 }
 
 bool accounts_start_opens(const struct accounts *accounts, uint16_t tenant)
@@ -61,55 +71,57 @@ bool accounts_start_opens(const struct accounts *accounts, uint16_t tenant)
 
 /* ---- limits ---- */
 
-static bool above(const struct accounts *accounts, uint32_t tenant, unsigned dimension,
-                  uint64_t more)
+static bool above(const struct state *state, const struct what_if *what_if, uint32_t tenant,
+                  unsigned dimension, uint64_t more)
 {
-        uint64_t limit = tenant_at(accounts, tenant)->limit[dimension];
-
-        if (limit == AMOUNT_NONE)
-                return true;
-        return more > 0 && amount_is_number(limit) &&
-               *account_held(accounts, tenant, dimension) + more > limit;
+        return limit_forbids(limit_of(state, what_if, tenant, dimension),
+                             held_of(state, what_if, tenant, dimension), more);
 }
 
-static bool within_limits(const struct accounts *accounts, uint32_t tenant,
-                          const struct holding *holding)
+static bool within_limits(const struct state *state, const struct what_if *what_if,
+                          uint32_t tenant, const struct holding *holding)
 {
-        const struct tenancy *tenancy = accounts->tenancy;
+        const struct tenancy *tenancy = state->accounts->tenancy;
 
         for (uint32_t t = tenant; t != TENANT_NONE; t = tenancy->tenants[t].parent) {
                 for (uint64_t left = holding->models; left; left &= left - 1) {
                         unsigned m = (unsigned)__builtin_ctzll(left);
-                        if (above(accounts, t, m, holding->units[m]))
+                        if (above(state, what_if, t, m, holding->units[m]))
                                 return false;
                 }
-                if ((holding->all > 0 && above(accounts, t, DIM_ANY, holding->all)) ||
+                if ((holding->all > 0 && above(state, what_if, t, DIM_ANY, holding->all)) ||
                     (holding->cpu_milli > 0 &&
-                     above(accounts, t, DIM_CPU, holding->cpu_milli)) ||
+                     above(state, what_if, t, DIM_CPU, holding->cpu_milli)) ||
                     (holding->memory_mib > 0 &&
-                     above(accounts, t, DIM_MEMORY, holding->memory_mib)))
+                     above(state, what_if, t, DIM_MEMORY, holding->memory_mib)))
                         return false;
                 for (uint32_t p = 0; p < tenancy->profiles_count; p++)
                         if (holding->slices[p] > 0 &&
-                            above(accounts, t, DIM_SLICES + p, holding->slices[p]))
+                            above(state, what_if, t, DIM_SLICES + p, holding->slices[p]))
                                 return false;
         }
         return true;
 }
 
+uint64_t accounts_kept(const struct accounts *accounts, uint16_t tenant, unsigned model)
+{
+        uint64_t kept = accounts->kept[model] + accounts->kept[DIM_ANY];
+
+        return kept == 0 ? 0 : kept - accounts_unlent(accounts, tenant, model);
+}
+
 /* Whether others' promises leave so much: what is not lent stays free. */
-static bool leaves_promises(const struct state *state, uint16_t tenant,
-                            const struct holding *holding)
+static bool leaves_promises(const struct state *state, const struct what_if *what_if,
+                            uint16_t tenant, const struct holding *holding)
 {
         const struct accounts *accounts = state->accounts;
 
         for (uint64_t left = holding->models; left; left &= left - 1) {
                 unsigned m = (unsigned)__builtin_ctzll(left);
-                uint64_t kept = accounts->kept[m] + accounts->kept[DIM_ANY];
-                if (kept == 0)
-                        continue;
-                kept -= accounts_unlent(accounts, tenant, m);
-                if (state->used[m] + holding->units[m] + kept > state->capacity[m])
+                if (accounts->kept[m] + accounts->kept[DIM_ANY] > 0 &&
+                    used_of(state, what_if, m) + holding->units[m] +
+                                    accounts_kept(accounts, tenant, m) >
+                            state->capacity[m])
                         return false;
         }
         return true;
@@ -128,63 +140,71 @@ static bool is_forbidden(const struct accounts *accounts, uint32_t tenant,
                tenancy_limit(accounts->tenancy, (uint16_t)tenant, DIM_ANY) == AMOUNT_NONE;
 }
 
-static bool may_be_spare(const struct state *state, const struct bucket *bucket)
+static const struct service_class *class_at(const struct state *state, struct claimant who)
 {
-        const struct service_class *class = &state->accounts->tenancy->classes[bucket->class];
-
-        return class->stop != STOP_NEVER;
+        return &state->accounts->tenancy->classes[who.class];
 }
 
 /* Nothing can stand against the tenant's work on any of these models, nor promise it anything. */
-static bool is_plain(const struct state *state, const struct bucket *bucket, uint64_t models)
+static bool is_plain(const struct state *state, struct claimant who, uint64_t models)
 {
         const struct accounts *accounts = state->accounts;
-        const struct tenant_brief *brief = &accounts->briefs[bucket->tenant];
+        const struct tenant_brief *brief = &accounts->briefs[who.tenant];
 
         return !brief->special && !brief->limited_any && (brief->limited & models) == 0 &&
                accounts->kept_in_all == 0 &&
-               (!bucket->spare || may_be_spare(state, bucket));
+               (!who.spare || class_at(state, who)->stop != STOP_NEVER);
+}
+
+enum standing accounts_stand(const struct state *state, const struct what_if *what_if,
+                             struct claimant who, const struct holding *holding,
+                             struct promise *ret_promise, enum gate *ret_gate)
+{
+        const struct service_class *class = class_at(state, who);
+
+        *ret_promise = (struct promise){0};
+        *ret_gate = GATE_ORDER;
+        if (holding->models && is_plain(state, who, holding->models))
+                return who.spare ? STANDING_SPARE : STANDING_STANDARD;
+        bool empty = accounts_budget_empty(state, who.tenant, holding->models, ON_EMPTY_DEMOTE);
+        bool within = within_limits(state, what_if, who.tenant, holding);
+        if (!who.spare && !empty && within) {
+                if (may_draw(state, what_if, who.tenant, holding, ret_promise))
+                        return STANDING_PROTECTED;
+                return leaves_promises(state, what_if, who.tenant, holding) ? STANDING_STANDARD
+                                                                            : STANDINGS_END;
+        }
+        bool may_be_spare = who.spare || class->above_limit == ABOVE_LIMIT_SPARE ||
+                            (empty && within);
+        if (class->stop == STOP_NEVER || !may_be_spare ||
+            is_forbidden(state->accounts, who.tenant, holding)) {
+                *ret_gate = !within ? GATE_LIMIT : empty ? GATE_BUDGET : GATE_ORDER;
+                return STANDINGS_END;
+        }
+        return leaves_promises(state, what_if, who.tenant, holding) ? STANDING_SPARE
+                                                                    : STANDINGS_END;
 }
 
 enum standing accounts_standing(const struct state *state, uint32_t number,
                                 const struct holding *holding, struct promise *ret_promise)
 {
-        const struct accounts *accounts = state->accounts;
-        const struct bucket *bucket = &state->buckets[number];
-        const struct service_class *class = &accounts->tenancy->classes[bucket->class];
+        enum gate gate;
 
-        *ret_promise = (struct promise){0};
-        if (holding->models && is_plain(state, bucket, holding->models))
-                return bucket->spare ? STANDING_SPARE : STANDING_STANDARD;
-        bool empty = accounts_budget_empty(state, bucket->tenant, holding->models,
-                                           ON_EMPTY_DEMOTE);
-        if (!bucket->spare && !empty && within_limits(accounts, bucket->tenant, holding)) {
-                if (accounts_draw(accounts, bucket->tenant, holding, ret_promise))
-                        return STANDING_PROTECTED;
-                return leaves_promises(state, bucket->tenant, holding) ? STANDING_STANDARD
-                                                                       : STANDINGS_END;
-        }
-        if (!may_be_spare(state, bucket) || !leaves_promises(state, bucket->tenant, holding) ||
-            is_forbidden(accounts, bucket->tenant, holding))
-                return STANDINGS_END;
-        if (bucket->spare || class->above_limit == ABOVE_LIMIT_SPARE)
-                return STANDING_SPARE;
-        return empty && within_limits(accounts, bucket->tenant, holding) ? STANDING_SPARE
-                                                                         : STANDINGS_END;
+        return accounts_stand(state, NULL, claimant_of(&state->buckets[number]), holding,
+                              ret_promise, &gate);
 }
 
 enum standing accounts_rise(const struct state *state, uint32_t number,
                             const struct holding *holding, struct promise *ret_promise)
 {
-        const struct accounts *accounts = state->accounts;
         const struct bucket *bucket = &state->buckets[number];
 
         *ret_promise = (struct promise){0};
-        if (bucket->spare || !within_limits(accounts, bucket->tenant, holding) ||
+        if (bucket->spare || !within_limits(state, NULL, bucket->tenant, holding) ||
             accounts_budget_empty(state, bucket->tenant, holding->models, ON_EMPTY_DEMOTE))
                 return STANDING_SPARE;
-        return accounts_draw(accounts, bucket->tenant, holding, ret_promise) ? STANDING_PROTECTED
-                                                                             : STANDING_STANDARD;
+        return accounts_draw(state, bucket->tenant, holding, ret_promise) ? STANDING_PROTECTED
+                                                                          : STANDING_STANDARD;
 }
 
 /* ---- budgets ---- */
@@ -215,30 +235,31 @@ bool accounts_budget_empty(const struct state *state, uint16_t tenant, uint64_t 
 
 /* ---- before a place is known ---- */
 
-static bool too_many_jobs(const struct accounts *accounts, uint32_t tenant)
+bool accounts_too_many_run(const struct state *state, const struct what_if *what_if,
+                           uint16_t tenant)
 {
+        const struct accounts *accounts = state->accounts;
+
         for (uint32_t t = tenant; t != TENANT_NONE; t = tenant_at(accounts, t)->parent) {
-                uint64_t running = *account_held(accounts, t, DIM_RUNNING) + 1;
-                const uint64_t limits[] = {tenant_at(accounts, t)->limit[DIM_RUNNING],
-                                           tenant_at(accounts, t)->limit[DIM_JOBS]};
-                for (unsigned i = 0; i < 2; i++)
-                        if (limits[i] == AMOUNT_NONE ||
-                            (amount_is_number(limits[i]) && running > limits[i]))
-                                return true;
+                uint64_t running = held_of(state, what_if, t, DIM_RUNNING);
+                if (limit_forbids(limit_of(state, what_if, t, DIM_RUNNING), running, 1) ||
+                    limit_forbids(limit_of(state, what_if, t, DIM_JOBS), running, 1))
+                        return true;
         }
         return false;
 }
 
-/* Why work that holds this may not start in any standing. */
-static enum gate gate_of(const struct state *state, const struct bucket *bucket,
-                         const struct holding *holding)
+uint16_t accounts_refuses_job(const struct state *state, uint16_t tenant)
 {
-        if (!within_limits(state->accounts, bucket->tenant, holding))
-                return GATE_LIMIT;
-        if (accounts_budget_empty(state, bucket->tenant, holding->models, ON_EMPTY_DEMOTE) &&
-            !may_be_spare(state, bucket))
-                return GATE_BUDGET;
-        return GATE_ORDER;
+        const struct accounts *accounts = state->accounts;
+
+        if (accounts->tenancy->rules.over_jobs != OVER_JOBS_REFUSE)
+                return TENANT_NONE;
+        for (uint32_t t = tenant; t != TENANT_NONE; t = tenant_at(accounts, t)->parent)
+                if (limit_forbids(tenant_at(accounts, t)->limit[DIM_JOBS],
+                                  *account_held(accounts, t, DIM_JOBS), 1))
+                        return (uint16_t)t;
+        return TENANT_NONE;
 }
 
 /* Memory and slices of the smallest parts that it could get. */
@@ -264,6 +285,7 @@ static void admit_model(const struct state *state, uint32_t number, unsigned mod
         const struct need *need = &state->shapes[bucket->shape].need;
         struct holding holding;
         struct promise promise;
+        enum gate gate;
 
         holding_clear(&holding);
         holding.models = units > 0 ? 1ull << model : 0;
@@ -273,14 +295,17 @@ static void admit_model(const struct state *state, uint32_t number, unsigned mod
                 hold_least(state, bucket, model, &holding);
         else
                 holding.cpu_milli = (uint64_t)need->cpu_milli * bucket->form.members;
-        enum standing standing = accounts_standing(state, number, &holding, &promise);
+        enum standing standing = accounts_stand(state, NULL, claimant_of(bucket), &holding,
+                                                &promise, &gate);
         uint64_t bits = units > 0 ? 1ull << model : UINT64_MAX;
         if (standing != STANDINGS_END) {
                 admission->models[standing] |= bits;
                 admission->gate = GATE_FIT;
                 return;
         }
-        enum gate gate = gate_of(state, bucket, &holding);
+        /* A limit counts first, even where it would be spare above it if promises left room. */
+        if (gate == GATE_ORDER && !within_limits(state, NULL, bucket->tenant, &holding))
+                gate = GATE_LIMIT;
         if (gate == GATE_ORDER)
                 admission->kept |= bits;
         if (admission->gate != GATE_FIT && (admission->gate == GATE_ALLOWED ||
@@ -295,7 +320,7 @@ void accounts_admit(const struct state *state, uint32_t number, struct admission
         uint64_t there = shape->models & state->capacity_models;
 
         *ret_admission = (struct admission){.gate = GATE_ALLOWED};
-        if (too_many_jobs(state->accounts, bucket->tenant)) {
+        if (accounts_too_many_run(state, NULL, bucket->tenant)) {
                 ret_admission->gate = GATE_JOBS;
                 return;
         }
@@ -303,7 +328,7 @@ void accounts_admit(const struct state *state, uint32_t number, struct admission
                 ret_admission->gate = GATE_BUDGET;
                 return;
         }
-        if (is_plain(state, bucket, there) && shape->need.devices > 0) {
+        if (is_plain(state, claimant_of(bucket), there) && shape->need.devices > 0) {
                 ret_admission->models[bucket->spare ? STANDING_SPARE : STANDING_STANDARD] = there;
                 ret_admission->gate = GATE_FIT;
                 return;

@@ -83,28 +83,12 @@ static int could_fit(struct memo *memo, const struct state *state, const struct 
         return rc;
 }
 
-static bool over_jobs(const struct state *state, uint16_t tenant)
-{
-        const struct tenancy *tenancy = state->accounts->tenancy;
-
-        if (tenancy->rules.over_jobs != OVER_JOBS_REFUSE)
-                return false;
-        for (uint32_t t = tenant; t != TENANT_NONE; t = tenancy->tenants[t].parent) {
-                uint64_t limit = tenancy->tenants[t].limit[DIM_JOBS];
-                if (limit == AMOUNT_NONE ||
-                    (amount_is_number(limit) &&
-                     *account_held(state->accounts, t, DIM_JOBS) + 1 > limit))
-                        return true;
-        }
-        return false;
-}
-
 /* FIT: nothing stands against it. Narrows it to what the policy allows. */
 static enum gate gate_at_submission(const struct state *state, struct request *request)
 {
         if (rights_narrow(state, request) != RIGHT_ALL)
                 return GATE_ALLOWED;
-        if (over_jobs(state, request->tenant))
+        if (accounts_refuses_job(state, request->tenant) != TENANT_NONE)
                 return GATE_JOBS;
         if (accounts_budget_empty(state, request->tenant, request->need.models, ON_EMPTY_REFUSE))
                 return GATE_BUDGET;

@@ -197,8 +197,8 @@ static enum standing better_standing(const struct state *state, uint32_t slot,
         holding_of(state, slot, &holding);
         if (!standard)
                 return accounts_rise(state, workload->bucket, &holding, ret_promise);
-        return accounts_draw(state->accounts, tenant, &holding, ret_promise) ? STANDING_PROTECTED
-                                                                             : STANDING_STANDARD;
+        return accounts_draw(state, tenant, &holding, ret_promise) ? STANDING_PROTECTED
+                                                                   : STANDING_STANDARD;
 }
 
 /* Running work that what came free of a promise now covers, in order of admission. */

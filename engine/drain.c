@@ -5,43 +5,76 @@
 
 /* ---- who may start ---- */
 
-static bool has_known_length(const struct state *state, const struct workload *workload)
-{
-        const struct bucket *bucket = &state->buckets[workload->bucket];
+/* What waits, as far as it matters here. */
+struct stay {
+        const struct service_class *class;      /* NULL: no policy */
+        bool service;
+        int64_t checkpoint_every_ms, checkpoint_within_ms;
+};
 
-        if (workload->service)
-                return false;
-        return workload->time_limit_ms > 0 ||
+static bool has_known_length(const struct state *state, uint16_t tenant, uint64_t devices,
+                             int64_t time_limit_ms)
+{
+        return time_limit_ms > 0 ||
                (state->accounts &&
-                run_times_known(state->accounts->times, bucket->tenant,
-                                run_times_width(bucket_devices(state, bucket))));
+                run_times_known(state->accounts->times, tenant, run_times_width(devices)));
 }
 
-static bool saves_when_told(const struct workload *workload, const struct service_class *class)
+static bool saves_when_told(int64_t within_ms, const struct service_class *class)
 {
-        return workload->checkpoint_within_ms > 0 &&
-               workload->checkpoint_within_ms <= class->notice_ms;
+        return within_ms > 0 && within_ms <= class->notice_ms;
+}
+
+/* Time for one checkpoint at least: what it does then is not in vain. */
+static int64_t shortened(const struct stay *stay, int64_t stays_ms)
+{
+        if (!stay->class || stay->service || stay->class->stop == STOP_NEVER)
+                return stays_ms;
+        int64_t saved = saves_when_told(stay->checkpoint_within_ms, stay->class)
+                                ? RUN_TIME_LEAST_MS
+                                : stay->checkpoint_every_ms;
+
+        saved += saved > 0 ? stay->class->notice_ms : 0;
+        return saved > 0 && saved < stays_ms ? saved : stays_ms;
 }
 
 int64_t leaves_ms(const struct state *state, uint32_t slot, int64_t now_ms)
 {
         const struct workload *workload = &state->workloads[slot];
+        const struct bucket *bucket = &state->buckets[workload->bucket];
 
         if (state->nodes_closing == 0)
                 return now_ms;
-        int64_t stays = has_known_length(state, workload)
-                                ? expected_left_ms(state, slot, BACKFILL_PERCENT, now_ms)
-                                : DRAIN_LEAD_MS;
+        struct stay stay = {.class = state->accounts ? class_of(state, workload->bucket) : NULL,
+                            .service = workload->service,
+                            .checkpoint_every_ms = workload->checkpoint_every_ms,
+                            .checkpoint_within_ms = workload->checkpoint_within_ms};
+        int64_t left = DRAIN_LEAD_MS;
 
-        if (!state->accounts || workload->service)
-                return now_ms + stays;
-        const struct service_class *class = class_of(state, workload->bucket);
-        int64_t saved = saves_when_told(workload, class) ? RUN_TIME_LEAST_MS
-                                                         : workload->checkpoint_every_ms;
-        /* Time for one checkpoint at least: what it does then is not in vain. */
-        if (class->stop != STOP_NEVER && saved > 0 && saved + class->notice_ms < stays)
-                stays = saved + class->notice_ms;
-        return now_ms + stays;
+        if (!stay.service && has_known_length(state, bucket->tenant, bucket_devices(state, bucket),
+                                              workload->time_limit_ms))
+                left = expected_left_ms(state, slot, BACKFILL_PERCENT, now_ms);
+        return now_ms + shortened(&stay, left);
+}
+
+int64_t request_leaves_ms(const struct state *state, const struct request *request,
+                          int64_t now_ms)
+{
+        const struct accounts *accounts = state->accounts;
+
+        if (state->nodes_closing == 0)
+                return now_ms;
+        struct stay stay = {.class = accounts ? &accounts->tenancy->classes[request->class] : NULL,
+                            .service = request->service,
+                            .checkpoint_every_ms = request->checkpoint_every_ms,
+                            .checkpoint_within_ms = request->checkpoint_within_ms};
+        uint64_t devices = (uint64_t)request->need.devices * request->form.members;
+        int64_t left = DRAIN_LEAD_MS;
+
+        if (!stay.service &&
+            has_known_length(state, request->tenant, devices, request->time_limit_ms))
+                left = request_left_ms(state, request, BACKFILL_PERCENT);
+        return now_ms + shortened(&stay, left);
 }
 
 /* ---- who is told ---- */
@@ -75,7 +108,8 @@ static bool is_due(const struct state *state, uint32_t slot, int64_t by_ms, int6
                 *ret_until_ms = until > by_ms ? until : by_ms;
                 return true;
         }
-        if (workload->checkpoint_every_ms == 0 || saves_when_told(workload, class) ||
+        if (workload->checkpoint_every_ms == 0 ||
+            saves_when_told(workload->checkpoint_within_ms, class) ||
             workload->since_ms + workload->saved_ms + workload->checkpoint_every_ms <= by_ms ||
             now_ms + expected_left_ms(state, slot, BACKFILL_PERCENT, now_ms) <= by_ms)
                 return false;

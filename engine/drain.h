@@ -20,6 +20,10 @@
  * node is ever to be empty it does not matter: `now_ms`. */
 int64_t leaves_ms(const struct state *state, uint32_t slot, int64_t now_ms);
 
+/* The same of a request that is not queued, as it would be. */
+int64_t request_leaves_ms(const struct state *state, const struct request *request,
+                          int64_t now_ms);
+
 /* Adds notices that are due. 0 or -ERR_NOMEM. */
 int decide_drains(struct memo *memo, const struct state *state, int64_t now_ms, struct err *err);
 /* Adds withdrawals where a deadline is gone, or put off so far that nobody need know of it yet, or

@@ -11,6 +11,7 @@
 
 #include "engine/accounts.h"
 #include "engine/memo.h"
+#include "engine/what_if.h"
 
 #define VERDICTS(X)                                                                             \
         X(REFUSED,         "REFUSED")         /* may not: nothing that ends by itself */        \
@@ -40,8 +41,9 @@ enum verdict {
         X(PROFILE_ABSENT,       "has no such slice profile")                                    \
         X(TOO_SMALL,            "is too small even when empty")                                 \
         X(UNHEALTHY,            "is down or has broken devices")                                \
-        X(DRAINING,             "is being drained")                                             \
+        X(DRAINING,             "is being drained, or in maintenance")                          \
         X(FROZEN,               "is frozen: nothing starts there")                              \
+        X(CLOSES_SOON,          "closes for maintenance before the workload could be gone")     \
         X(NOT_ALLOWED,          "is of a device model that the tenant may not use")             \
         X(BUSY,                 "is busy")                                                      \
         X(FRAGMENTED,           "has enough free, but not in one piece")                        \
@@ -154,18 +156,13 @@ enum {
         CHANGE_SHARE = 256, CHANGE_SPARE = 512, CHANGE_NODE = 1024 /* cores, RAM, disk, network */
 };
 
-struct explained_raise {
-        uint16_t tenant, dimension;
-        uint64_t from, to;
-};
-
 struct explained_unblock {
         enum unblock_kind kind;
         enum standing standing;         /* that it would start with */
         unsigned changes;               /* REQUEST: CHANGE_ set */
         struct request request;         /* REQUEST: as a whole; submit it, cancel the old one */
         uint32_t raises_count;          /* QUOTA */
-        struct explained_raise raises[EXPLAIN_RAISES_MAX];
+        struct limit_raise raises[EXPLAIN_RAISES_MAX];
         uint64_t workload;              /* OWN_END */
         int64_t at_ms;                  /* TIME, PLAN, OWN_END: when that is expected; or 0 */
 };
@@ -244,7 +241,7 @@ int explain_view(struct explanation *explanation, const struct state *state, str
         X(HOLD,       "kept together for one workload (capacity hold)")                         \
         X(PROMISE,    "kept for promises that are not lent")                                    \
         X(FROZEN,     "on frozen nodes")                                                        \
-        X(DRAINING,   "on nodes being drained")                                                 \
+        X(DRAINING,   "on nodes being drained, or in maintenance")                              \
         X(UNHEALTHY,  "broken, or on nodes that are down")
 
 enum idle_code {

@@ -1,6 +1,7 @@
 /* Who asks, and whether it would start: without looking at who else waits. */
 #include <string.h>
 
+#include "engine/drain.h"
 #include "engine/explain_impl.h"
 #include "engine/rights.h"
 
@@ -79,24 +80,13 @@ void asking_of_slot(struct explainer *x, uint32_t slot, struct asking *ret_askin
                                       .class = bucket->class,
                                       .spare = bucket->spare,
                                       .slot = slot,
-                                      .gone_ms = INT64_MAX};
+                                      .gone_ms = INT64_MAX,
+                                      .leaves_ms = leaves_ms(x->state, slot, x->now_ms)};
         ret_asking->is_isolated = asker_of_slot(x->state, slot, &ret_asking->asker);
         if (!workload->service)
                 ret_asking->gone_ms =
                         x->now_ms + expected_left_ms(x->state, slot, BACKFILL_PERCENT, x->now_ms);
         prepare(x->state, ret_asking);
-}
-
-static int64_t expected_of(const struct state *state, const struct request *request)
-{
-        uint64_t devices = (uint64_t)request->need.devices * request->form.members;
-
-        if (request->time_limit_ms > 0)
-                return request->time_limit_ms;
-        if (!state->accounts)
-                return RUN_TIME_UNKNOWN_MS;
-        return run_times_expect(state->accounts->times, request->tenant, run_times_width(devices),
-                                BACKFILL_PERCENT, 0);
 }
 
 void asking_of_request(struct explainer *x, const struct request *request, uint32_t slot,
@@ -110,13 +100,13 @@ void asking_of_request(struct explainer *x, const struct request *request, uint3
                                       .class = request->class,
                                       .spare = request->spare,
                                       .slot = slot,
-                                      .gone_ms = INT64_MAX};
+                                      .gone_ms = INT64_MAX,
+                                      .leaves_ms =
+                                              request_leaves_ms(x->state, request, x->now_ms)};
         ret_asking->is_isolated = asker_of_request(x->state, request, &ret_asking->asker);
-        if (!request->service) {
-                int64_t left = expected_of(x->state, request);
-                left = left < RUN_TIME_LEAST_MS ? RUN_TIME_LEAST_MS : left;
-                ret_asking->gone_ms = x->now_ms + left;
-        }
+        if (!request->service)
+                ret_asking->gone_ms =
+                        x->now_ms + request_left_ms(x->state, request, BACKFILL_PERCENT);
         prepare(x->state, ret_asking);
 }
 
@@ -128,7 +118,7 @@ bool may_come(const struct state *state, struct request *request)
 
         if (state->workload_slots.used >= state->bounds.workloads_max ||
             state->shapes_count >= state->bounds.shapes_max ||
-            state->buckets_count >= state->bounds.buckets_max || 
+            state->buckets_count >= state->bounds.buckets_max ||
             rights_narrow(state, request) != RIGHT_ALL)
                 return false;
         if (state->accounts &&

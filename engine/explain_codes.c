@@ -103,7 +103,11 @@ static enum node_code code_of_health(const struct looking *it, uint32_t number)
                 good += !node_devices(it->x->state, number)[d].state.broken;
         if (node->status != NODE_UP || good < it->asking->need.devices)
                 return CODE_UNHEALTHY;
-        return node->desc.drained ? CODE_DRAINING : node->frozen ? CODE_FROZEN : CODE_FITS;
+        if (!node_takes_work(node))
+                return CODE_DRAINING;
+        if (node->frozen)
+                return CODE_FROZEN;
+        return node_closes_ms(node) < it->asking->leaves_ms ? CODE_CLOSES_SOON : CODE_FITS;
 }
 
 /* Whether one group of linked devices can take a member, where that is required. */

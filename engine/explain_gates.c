@@ -13,7 +13,7 @@ static const struct tenant *tenant_at(const struct state *state, uint32_t tenant
 
 /* `ret_raises` may hold some already. */
 uint32_t raises_needed(const struct state *state, const struct asking *asking, unsigned model,
-                       uint32_t count, struct explained_raise *ret_raises)
+                       uint32_t count, struct limit_raise *ret_raises)
 {
         struct holding holding;
         struct what_if what_if = {.raises = ret_raises, .raises_count = count, .gone = NONE};
@@ -26,14 +26,14 @@ uint32_t raises_needed(const struct state *state, const struct asking *asking, u
                         return 0;
                 if (what_if.raises_count == EXPLAIN_RAISES_MAX)
                         return EXPLAIN_RAISES_MAX + 1;
-                ret_raises[what_if.raises_count++] = (struct explained_raise){
+                ret_raises[what_if.raises_count++] = (struct limit_raise){
                         bind.tenant, bind.dimension, bind.limit, bind.after};
         }
         return what_if.raises_count;
 }
 
 uint32_t raises_of_jobs(const struct state *state, uint16_t tenant,
-                        struct explained_raise *ret_raises)
+                        struct limit_raise *ret_raises)
 {
         static const uint16_t dimensions[] = {DIM_RUNNING, DIM_JOBS};
         uint32_t count = 0;
@@ -44,12 +44,12 @@ uint32_t raises_of_jobs(const struct state *state, uint16_t tenant,
                         uint64_t after = *account_held(state->accounts, t, DIM_RUNNING) + 1;
                         if (limit == AMOUNT_NONE)
                                 return 0;
-                        if (!amount_is_number(limit) || after <= limit)
+                        if (!limit_forbids(limit, after - 1, 1))
                                 continue;
                         if (count == EXPLAIN_RAISES_MAX)
                                 return EXPLAIN_RAISES_MAX + 1;
                         ret_raises[count++] =
-                                (struct explained_raise){(uint16_t)t, dimensions[i], limit, after};
+                                (struct limit_raise){(uint16_t)t, dimensions[i], limit, after};
                 }
         return count;
 }
@@ -133,27 +133,44 @@ static void fill_order(const struct state *state, const struct asking *asking,
 
         if (rights->kept == 0 || asking->need.devices == 0)
                 return;
-        uint64_t kept = kept_of(state->accounts, asking->tenant, m), all = state->capacity[m];
+        uint64_t kept = accounts_kept(state->accounts, asking->tenant, m), all = state->capacity[m];
         uint64_t units = (uint64_t)asking->units[m] * asking->form.members;
         gate_numbers(gate, TENANT_NONE, m, state->used[m], all > kept ? all - kept : 0,
                      state->used[m] + units);
 }
 
+/* The first limit that forbids one more to run; else the first there is. */
+static void fill_jobs(const struct state *state, const struct asking *asking,
+                      const struct rights *rights, struct explained_gate *gate)
+{
+        static const unsigned dimensions[] = {DIM_RUNNING, DIM_JOBS};
+
+        gate->passed = !rights->jobs;
+        for (uint32_t t = asking->tenant; t != TENANT_NONE; t = tenant_at(state, t)->parent) {
+                uint64_t used = *account_held(state->accounts, t, DIM_RUNNING);
+                for (unsigned i = 0; i < 2; i++) {
+                        uint64_t limit = tenant_at(state, t)->limit[dimensions[i]];
+                        bool over = limit_forbids(limit, used, 1);
+                        bool shown = gate->dimension != DIMENSIONS_END;
+                        if (!over && (shown || !amount_is_number(limit)))
+                                continue;
+                        gate_numbers(gate, (uint16_t)t, dimensions[i], used, limit, used + 1);
+                        if (over)
+                                return;
+                }
+        }
+}
+
 bool refuses_more_jobs(const struct state *state, uint16_t tenant, struct explained_gate *gate)
 {
-        const struct tenancy *tenancy = state->accounts ? state->accounts->tenancy : NULL;
+        uint16_t whose = state->accounts ? accounts_refuses_job(state, tenant) : TENANT_NONE;
 
-        if (!tenancy || tenancy->rules.over_jobs != OVER_JOBS_REFUSE)
+        if (whose == TENANT_NONE)
                 return false;
-        for (uint32_t t = tenant; t != TENANT_NONE; t = tenancy->tenants[t].parent) {
-                uint64_t limit = tenancy->tenants[t].limit[DIM_JOBS];
-                uint64_t used = *account_held(state->accounts, t, DIM_JOBS);
-                if (limit != AMOUNT_NONE && !(amount_is_number(limit) && used + 1 > limit))
-                        continue;
-                gate_numbers(gate, (uint16_t)t, DIM_JOBS, used, limit, used + 1);
-                return true;
-        }
-        return false;
+        uint64_t used = *account_held(state->accounts, whose, DIM_JOBS);
+        gate_numbers(gate, whose, DIM_JOBS, used, tenant_at(state, whose)->limit[DIM_JOBS],
+                     used + 1);
+        return true;
 }
 
 void gates_fill(const struct state *state, const struct asking *asking, const struct rights *rights,
@@ -161,7 +178,7 @@ void gates_fill(const struct state *state, const struct asking *asking, const st
 {
         if (!state->accounts)
                 return;
-        (void)too_many_jobs(state, NULL, asking->tenant, &gates[GATE_JOBS]);
+        fill_jobs(state, asking, rights, &gates[GATE_JOBS]);
         fill_limit(state, asking, rights, &gates[GATE_LIMIT]);
         fill_budget(state, asking, rights, &gates[GATE_BUDGET]);
         fill_order(state, asking, rights, &gates[GATE_ORDER]);

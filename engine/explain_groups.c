@@ -79,13 +79,10 @@ static uint32_t idle_of(const struct grouping *it, uint32_t number)
         const struct node *node = &it->at.x->state->nodes[number];
         uint32_t idle = 0;
 
-        if (it->at.x->memo->links[number].class != NONE)
-                return node->desc.drained
-                               ? 0
-                               : it->at.x->memo->classes[it->at.x->memo->links[number].class]
-                                         .view.idle;
-        if (node->status != NODE_UP || node->desc.drained)
+        if (!node_takes_work(node))
                 return 0;
+        if (it->at.x->memo->links[number].class != NONE)
+                return it->at.x->memo->classes[it->at.x->memo->links[number].class].view.idle;
         for (unsigned d = 0; d < node->desc.devices; d++)
                 idle += it->at.x->memo->spots[it->at.x->memo->links[number].spots[d]].idle;
         return idle;

@@ -16,7 +16,7 @@ static bool lies_open(const struct state *state, const struct node *node,
         (void)state;
         if (node->status != NODE_UP || device->state.broken)
                 *ret_code = IDLE_UNHEALTHY;
-        else if (node->desc.drained)
+        else if (!node_takes_work(node))
                 *ret_code = IDLE_DRAINING;
         else if (node->frozen)
                 *ret_code = IDLE_FROZEN;

@@ -18,20 +18,13 @@ struct asking {
         struct asker asker;
         uint32_t slot;                  /* whose capacity hold is its own; NONE */
         int64_t gone_ms;                /* expected end, for held nodes; INT64_MAX: stays */
+        int64_t leaves_ms;              /* nodes that close before then are not for it: drain.h */
         uint64_t models;                /* on which it can ever lie */
         struct part_fit fits[MODELS_MAX];
         /* Of one member on the model: the least it takes, and the most. */
         uint32_t units[MODELS_MAX], units_most[MODELS_MAX];
         uint32_t memory_mib[MODELS_MAX], memory_most[MODELS_MAX];
         int8_t profile[MODELS_MAX];     /* that limits count, of its least part; -1: none */
-};
-
-/* The state with one thing changed. */
-struct what_if {
-        const struct explained_raise *raises;
-        uint32_t raises_count;
-        uint32_t gone;                  /* slot of running work that ended; NONE */
-        struct holding held;            /* by it */
 };
 
 /* As what it could start on which device models; and what stands against the others. */
@@ -115,11 +108,6 @@ void holding_on(const struct asking *asking, unsigned model, enum measure measur
  * many forbid it; `ret_alone`: what forbids it would if nothing else were held. */
 uint32_t bind_limits(const struct state *state, const struct what_if *what_if, uint32_t tenant,
                      const struct holding *holding, struct bind *ret_bind, bool *ret_alone);
-/* Units of the model that are kept for promises of others. */
-uint64_t kept_of(const struct accounts *accounts, uint16_t tenant, unsigned model);
-/* Whether as many run as may; the gate, which comes passed, gets the numbers. */
-bool too_many_jobs(const struct state *state, const struct what_if *what_if, uint32_t tenant,
-                   struct explained_gate *gate);
 void rights_of(const struct state *state, const struct asking *asking,
                const struct what_if *what_if, enum measure measure, struct rights *ret_rights);
 
@@ -135,9 +123,9 @@ bool refuses_more_jobs(const struct state *state, uint16_t tenant, struct explai
  * of them, on what it would hold on that model. Returns how many there are then, EXPLAIN_RAISES_MAX
  * + 1 for more; 0 where one of them is `none`. */
 uint32_t raises_of_jobs(const struct state *state, uint16_t tenant,
-                        struct explained_raise *ret_raises);
+                        struct limit_raise *ret_raises);
 uint32_t raises_needed(const struct state *state, const struct asking *asking, unsigned model,
-                       uint32_t count, struct explained_raise *ret_raises);
+                       uint32_t count, struct limit_raise *ret_raises);
 
 /* ---- explain_room.c ---- */
 

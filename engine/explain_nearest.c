@@ -40,14 +40,16 @@ static void try_let_go(struct explainer *x, const struct asking *asking, struct 
                 (void)nearest_add(ret, UNBLOCK_LET_GO, standing);
 }
 
-/* Whether time alone changes nothing else that matters: no budgets, no reservations, no idle work,
- * nobody who would get a capacity hold or come first. */
-static bool time_is_quiet(const struct explainer *x, const struct asking *asking)
+/* Whether time alone changes nothing else that matters until then: no window begins or ends, no
+ * budgets, no reservations, no idle work, nobody who would get a capacity hold or come first. */
+static bool time_is_quiet(const struct explainer *x, const struct asking *asking,
+                          int64_t start_ms)
 {
         const struct accounts *accounts = x->state->accounts;
 
         if (x->rivals.held > 0 || x->rivals.timed > 0 || x->rivals.barred > 0 ||
-            x->state->plan_slots.used > 0 || x->state->nodes_held > 0)
+            x->state->plan_slots.used > 0 || x->state->nodes_held > 0 ||
+            x->state->maintenance_due_ms <= start_ms)
                 return false;
         if (!accounts)
                 return true;
@@ -63,10 +65,13 @@ static bool time_is_quiet(const struct explainer *x, const struct asking *asking
 static void try_time(struct explainer *x, const struct asking *asking, struct explanation *ret)
 {
         struct explained_unblock *unblock;
+        struct asking then = *asking;
         enum standing standing;
 
+        then.leaves_ms += ret->start_ms - x->now_ms;
         if (ret->holds != HOLD_START || !only_fail(ret, 1u << GATE_HOLD) ||
-            !time_is_quiet(x, asking) || !would_start(x, asking, NULL, true, &standing))
+            !time_is_quiet(x, asking, ret->start_ms) ||
+            !would_start(x, &then, NULL, true, &standing))
                 return;
         unblock = nearest_add(ret, UNBLOCK_TIME, standing);
         if (unblock)
@@ -115,7 +120,7 @@ static bool raise_is_sure(const struct explainer *x, const struct asking *asking
 static void try_raise(struct explainer *x, const struct asking *asking, unsigned model,
                       struct explanation *ret)
 {
-        struct explained_raise raises[EXPLAIN_RAISES_MAX];
+        struct limit_raise raises[EXPLAIN_RAISES_MAX];
         struct what_if what_if = {.raises = raises, .gone = NONE};
         enum standing standing;
 
@@ -229,11 +234,10 @@ static void try_own_end(struct explainer *x, const struct asking *asking, struct
                 return;
         unsigned count = list_endings(x, asking, list);
         for (unsigned i = 0; i < count; i++) {
-                struct what_if what_if = {.gone = list[i].slot};
                 enum standing standing;
                 if (!end_is_sure(x, asking, list[i].slot))
                         continue;
-                holding_of(x->state, list[i].slot, &what_if.held);
+                struct what_if what_if = what_if_gone(x->state, list[i].slot);
                 if (!would_start(x, asking, &what_if, true, &standing))
                         continue;
                 struct explained_unblock *unblock = nearest_add(ret, UNBLOCK_OWN_END, standing);

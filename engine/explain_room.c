@@ -207,14 +207,14 @@ bool node_wanted(struct explainer *x, const struct asking *asking, uint32_t numb
                meets(x, desc->labels, need->where) && kind_wanted(x, asking, desc);
 }
 
-/* Whether work may go there: on held nodes, who holds them, and single work that is gone in time.
- */
+/* Whether work may go there: nodes stay open until it is gone; on held ones, who holds them, and
+ * single work that is gone in time. */
 bool node_open(const struct explainer *x, const struct asking *asking, uint32_t number,
                unsigned through)
 {
         const struct node *node = &x->state->nodes[number];
 
-        if (node->status != NODE_UP || node->frozen)
+        if (node->status != NODE_UP || node->frozen || node_closes_ms(node) < asking->leaves_ms)
                 return false;
         if (node->held_for == 0 || node->held_for == asking->slot + 1 || (through & THROUGH_HOLDS))
                 return true;

@@ -107,7 +107,7 @@ static void view_unblock(const struct looker *looker, struct explained_unblock *
         if (unblock->kind == UNBLOCK_PLAN)
                 unblock->at_ms = round_up(unblock->at_ms);
         for (uint32_t r = 0; r < unblock->raises_count; r++) {
-                struct explained_raise *raise = &unblock->raises[r];
+                struct limit_raise *raise = &unblock->raises[r];
                 if (!is_own(looker, raise->tenant) && !looker->publishes)
                         raise->from = raise->to = 0;
         }

@@ -8,19 +8,35 @@
 
 /* ---- what is expected ---- */
 
+static int64_t expected_of(const struct state *state, uint16_t tenant, uint64_t devices,
+                           int64_t limit, unsigned percent, int64_t attained)
+{
+        if (limit > 0)
+                return limit > attained ? limit : attained + RUN_TIME_LEAST_MS;
+        if (!state->accounts)
+                return RUN_TIME_UNKNOWN_MS;
+        return run_times_expect(state->accounts->times, tenant, run_times_width(devices), percent,
+                                attained);
+}
+
 int64_t expected_run_ms(const struct state *state, uint32_t slot, unsigned percent,
                         int64_t attained)
 {
         const struct workload *workload = &state->workloads[slot];
         const struct bucket *bucket = &state->buckets[workload->bucket];
-        int64_t limit = workload->time_limit_ms;
 
-        if (limit > 0)
-                return limit > attained ? limit : attained + RUN_TIME_LEAST_MS;
-        if (!state->accounts)
-                return RUN_TIME_UNKNOWN_MS;
-        return run_times_expect(state->accounts->times, bucket->tenant,
-                                run_times_width(bucket_devices(state, bucket)), percent, attained);
+        return expected_of(state, bucket->tenant, bucket_devices(state, bucket),
+                           workload->time_limit_ms, percent, attained);
+}
+
+int64_t request_left_ms(const struct state *state, const struct request *request,
+                        unsigned percent)
+{
+        uint64_t devices = (uint64_t)request->need.devices * request->form.members;
+        int64_t left = expected_of(state, request->tenant, devices, request->time_limit_ms,
+                                   percent, 0);
+
+        return left < RUN_TIME_LEAST_MS ? RUN_TIME_LEAST_MS : left;
 }
 
 int64_t attained_ms(const struct state *state, uint32_t slot, int64_t now_ms)

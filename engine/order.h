@@ -77,6 +77,10 @@ int64_t expected_run_ms(const struct state *state, uint32_t slot, unsigned perce
 int64_t expected_left_ms(const struct state *state, uint32_t slot, unsigned percent,
                          int64_t now_ms);
 
+/* The same of a request that is not queued: all of its run is left. */
+int64_t request_left_ms(const struct state *state, const struct request *request,
+                        unsigned percent);
+
 int64_t waited_ms(const struct state *state, uint32_t slot, int64_t now_ms);
 /* Run time of all its runs up to `now_ms`, as far as it counts. */
 int64_t attained_ms(const struct state *state, uint32_t slot, int64_t now_ms);

@@ -213,7 +213,7 @@ static void put_raises(struct text *text, const struct explained_unblock *unbloc
         char of[POLICY_TEXT_MAX], amount[POLICY_TEXT_MAX];
 
         for (uint32_t r = 0; r < unblock->raises_count; r++) {
-                const struct explained_raise *raise = &unblock->raises[r];
+                const struct limit_raise *raise = &unblock->raises[r];
                 put(text, "%s%s's limit for %s is raised", r ? " and " : "",
                     tenant_name(names, raise->tenant),
                     policy_dimension_text(tenancy_of(names), names->state->models, raise->dimension,

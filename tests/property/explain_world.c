@@ -226,6 +226,27 @@ static void change_node(struct world *world, struct life *life, struct rng *rng)
         live(world, life, &input);
 }
 
+/* Drawn apart, so that the other inputs of a seed stay as they are. */
+static void draw_windows(struct world *world)
+{
+        struct maintenance *windows = &world->windows;
+        struct rng rng;
+
+        rng_init_stream(&rng, world->seed, 5);
+        windows->count = draw_chance(&rng, 33) ? 1 + (uint32_t)draw_below(&rng, 3) : 0;
+        for (uint32_t w = 0; w < windows->count; w++) {
+                struct maintenance_window *window = &windows->windows[w];
+                window->when.from_ms = DRAW_START_MS + draw_span(&rng, 60000, 12 * 3600000);
+                window->when.until_ms =
+                        window->when.from_ms + draw_span(&rng, 5 * 60000, 3600000);
+                if (draw_chance(&rng, 60))
+                        window->node = world->pool.nodes[draw_below(&rng,
+                                                                    world->pool.nodes_count)].name;
+                else if (draw_chance(&rng, 60))
+                        window->plane = world->words.planes[draw_below(&rng, 2)];
+        }
+}
+
 void world_step(struct world *world, struct life *life, unsigned step)
 {
         static const uint64_t weights[] = {70, 12, 4, 4, 4, 10};
@@ -240,6 +261,10 @@ void world_step(struct world *world, struct life *life, unsigned step)
                                              .node = world->pool.nodes[n]});
                 live(world, life, &(struct input){.kind = INPUT_TICKED});
                 live(world, life, &(struct input){.kind = INPUT_POLICY_SET});
+                draw_windows(world);
+                if (world->windows.count > 0)
+                        live(world, life, &(struct input){.kind = INPUT_MAINTENANCE_SET,
+                                                          .maintenance = &world->windows});
         }
         world->now_ms += draw_below(&rng, 120000);
         if (world->now_ms / 60000 > life->state->now_ms / 60000)

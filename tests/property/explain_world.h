@@ -21,6 +21,7 @@ struct world {
         const struct model_table *models;
         struct case_words words;
         struct draw_pool pool;
+        struct maintenance windows;     /* set at first; of two seeds in three there are none */
         struct lived *lived;            /* all inputs so far; POLICY_SET without accounts */
         uint32_t lived_count, lived_room;
         uint64_t last_id;

@@ -434,6 +434,87 @@ static void each_reason_of_a_node_is_told(void **state)
         leave(INPUT_EXITED, 1);
 }
 
+static void idle_is(enum idle_code code, unsigned count)
+{
+        struct explained_idle idle;
+
+        assert_int_equal(explain_idle(memo, pool, now_ms, &idle, NULL), 0);
+        assert_int_equal(idle.models_count, 1);
+        for (unsigned c = 0; c < IDLES_END; c++)
+                if (idle.models[0].of[c] != (c == code ? count : 0))
+                        fail_msg("%u devices are %s; %u x %s is expected", idle.models[0].of[c],
+                                 idle_code_name(c), count, idle_code_name(code));
+        assert_int_equal(idle.idle, count);
+}
+
+static void window(int64_t from_ms, int64_t until_ms)
+{
+        struct maintenance windows = {.count = 1};
+
+        windows.windows[0] = (struct maintenance_window){
+                .name = "w", .when = {.from_ms = from_ms, .until_ms = until_ms}};
+        must(&(struct input){.kind = INPUT_MAINTENANCE_SET, .maintenance = &windows});
+}
+
+static void a_node_that_closes_too_soon_says_so(void **state)
+{
+        (void)state;
+        struct request request = ask(9, 1);
+
+        join("a", "A100-40", 2);
+        tick_at(0);
+        window(2 * HOUR_MS, 3 * HOUR_MS);
+        request.time_limit_ms = 2 * HOUR_MS;
+        explain_asked(request);
+        only_code(CODE_FITS);
+        is_verdict(VERDICT_STARTING);
+        request.time_limit_ms++;
+        explain_asked(request);
+        only_code(CODE_CLOSES_SOON);
+        is_verdict(VERDICT_WAIT_CAPACITY);
+        fails_first(GATE_FIT);
+        submit(ask(1, 1)); /* nobody knows how long that runs */
+        explain_now(1);
+        only_code(CODE_CLOSES_SOON);
+        is_verdict(VERDICT_WAIT_CAPACITY);
+        request = ask(2, 2);
+        request.time_limit_ms = HOUR_MS;
+        submit(request);
+        explain_now(1); /* the node is busy as well */
+        only_code(CODE_CLOSES_SOON);
+        leave(INPUT_EXITED, 2);
+        tick_at(2 * HOUR_MS); /* the window is open */
+        explain_now(1);
+        only_code(CODE_DRAINING);
+        assert_int_equal(it.all.free_devices, 0);
+        idle_is(IDLE_DRAINING, 2);
+        tick_at(3 * HOUR_MS);
+        assert_true(is_placed(1));
+}
+
+static void a_start_time_is_offered_where_no_window_closes_in(void **state)
+{
+        (void)state;
+        struct request request;
+
+        join("a", "A100-40", 8);
+        set_policy("  red: {}\n");
+        tick_at(0);
+        request = of("red", ask(1, 1));
+        request.start_ms = HOUR_MS;
+        request.time_limit_ms = HOUR_MS;
+        submit(request);
+        window(2 * HOUR_MS, 3 * HOUR_MS);
+        explain_now(1);
+        assert_int_equal(offered(UNBLOCK_TIME)->at_ms, HOUR_MS);
+        window(2 * HOUR_MS - 1, 3 * HOUR_MS);
+        explain_now(1);
+        is_verdict(VERDICT_HELD);
+        assert_int_equal(it.all.nodes_of[CODE_FITS], 1); /* it would be gone if it began now */
+        for (uint32_t n = 0; n < it.nearest_count; n++)
+                assert_int_not_equal(it.nearest[n].kind, UNBLOCK_TIME);
+}
+
 static void room_of_other_kinds_is_told(void **state)
 {
         (void)state;
@@ -637,19 +718,6 @@ static void json_holds_what_the_record_holds(void **state)
 
 /* ---- idle capacity, and what would start ---- */
 
-static void idle_is(enum idle_code code, unsigned count)
-{
-        struct explained_idle idle;
-
-        assert_int_equal(explain_idle(memo, pool, now_ms, &idle, NULL), 0);
-        assert_int_equal(idle.models_count, 1);
-        for (unsigned c = 0; c < IDLES_END; c++)
-                if (idle.models[0].of[c] != (c == code ? count : 0))
-                        fail_msg("%u devices are %s; %u x %s is expected", idle.models[0].of[c],
-                                 idle_code_name(c), count, idle_code_name(code));
-        assert_int_equal(idle.idle, count);
-}
-
 static void each_reason_of_idle_devices_is_told(void **state)
 {
         (void)state;
@@ -739,6 +807,8 @@ int main(void)
                 TEST(a_plan_under_way_has_a_deadline),
                 TEST(what_starts_runs_or_is_not_known_says_so),
                 TEST(each_reason_of_a_node_is_told),
+                TEST(a_node_that_closes_too_soon_says_so),
+                TEST(a_start_time_is_offered_where_no_window_closes_in),
                 TEST(room_of_other_kinds_is_told),
                 TEST(slices_that_lie_apart_are_fragments),
                 TEST(shares_leave_no_slices_and_little_memory),
