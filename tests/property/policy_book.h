@@ -35,6 +35,7 @@
         X(EMPTY,    "nothing starts that would stay into a maintenance window")         \
         X(TOLD,     "who is to leave is told in time, in full and no earlier than needed") \
         X(IDLE,     "idle work is warned, spare or told as its class says: in time, once a spell") \
+        X(LEDGER,   "the ledger adds up, to the pool's devices and to what work holds") \
         X(CHECKED,  "the state's own invariants")                                       \
         X(ALIKE,    "the same facts with a memo made anew")                             \
         X(REBUILT,  "facts alone make the same state")                                  \

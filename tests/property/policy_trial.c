@@ -51,6 +51,8 @@ bool trial_open(struct trial *trial, const struct model_table *models, uint64_t 
                 good &= (trial->states[s] = open_state(models, &trial->words)) != NULL;
         for (unsigned m = 0; m < TRIAL_REBUILT; m++)
                 good &= (trial->memos[m] = memo_new(trial->placement, MEMO_INDEXED)) != NULL;
+        good = good && trial_ledger_open(&trial->ledger, trial->states[TRIAL_KEPT],
+                                         DRAW_START_MS);
         if (!good)
                 return BOOK_FAIL(trial->book, "out of memory");
         book_init(trial->book, models, trial->states[0]->vocab);
@@ -68,6 +70,7 @@ bool trial_open(struct trial *trial, const struct model_table *models, uint64_t 
 
 void trial_close(struct trial *trial)
 {
+        trial_ledger_close(&trial->ledger);
         for (unsigned m = 0; m < TRIAL_REBUILT; m++)
                 memo_free(trial->memos[m]);
         for (unsigned s = 0; s < TRIAL_STATES; s++)
@@ -160,11 +163,16 @@ static bool apply_groups(struct trial *trial, const struct input *input,
 {
         struct book *book = trial->book;
 
+        trial_ledger_time(&trial->ledger, book);
         if (!book_group(book, input, groups[0].facts, groups[0].count))
                 return false;
         for (unsigned w = 0; w < TRIAL_REBUILT; w++)
-                for (uint32_t i = 0; i < groups[w].count; i++)
+                for (uint32_t i = 0; i < groups[w].count; i++) {
+                        if (w == TRIAL_KEPT)
+                                ledger_see(trial->ledger.ledger, trial->states[w],
+                                           &groups[w].facts[i], book->now_ms);
                         state_apply(trial->states[w], &groups[w].facts[i], book->now_ms);
+                }
         for (uint32_t i = 0; i < groups[0].count; i++) {
                 struct fact fact = groups[0].facts[i];
                 if (fact.kind == FACT_POLICY_IN && !(fact.accounts = new_accounts(trial)))
@@ -186,6 +194,8 @@ static bool check_states(struct trial *trial)
         book->checked[PROMISE_CHECKED]++;
         if (trial->log_count % 8 != 0)
                 return true;
+        if (!trial_ledger_holds(&trial->ledger, trial->states[TRIAL_KEPT], book))
+                return false;
         book->checked[PROMISE_REBUILT]++;
         if (state_hash(trial->states[TRIAL_DROPPED]) != hash)
                 return BOOK_FAIL(book, "the states differ, and their facts did not");

@@ -9,6 +9,7 @@
 #include "engine/decide.h"
 #include "tests/property/policy_book.h"
 #include "tests/property/policy_draw.h"
+#include "tests/property/policy_ledger.h"
 
 enum { TRIAL_POLICIES = 3, TRIAL_WINDOWS = 5 };
 
@@ -29,6 +30,7 @@ struct trial {
         uint32_t log_count, log_room;
         bool verbose;
         struct book *book;
+        struct trial_ledger ledger;     /* of the kept state */
 };
 
 /* False: book->why says why (also where a policy could not be drawn). */
