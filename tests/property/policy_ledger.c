@@ -16,6 +16,15 @@ void trial_ledger_close(struct trial_ledger *ledger)
         ledger_free(ledger->ledger);
 }
 
+static unit_ms place_units(const struct book *book, const struct book_place *place)
+{
+        unit_ms units = 0;
+
+        for (unsigned i = 0; i < place->count; i++)
+                units += book_part_units(book_model(book, place->node), &place->parts[i]);
+        return units;
+}
+
 void trial_ledger_time(struct trial_ledger *ledger, const struct book *book)
 {
         uint64_t by_ms = (uint64_t)(book->now_ms - ledger->at_ms);
@@ -29,15 +38,9 @@ void trial_ledger_time(struct trial_ledger *ledger, const struct book *book)
                 const struct book_work *work = &book->works[w];
                 if (work->status != WORK_RUNS)
                         continue;
-                for (unsigned p = 0; p < work->placed; p++) {
-                        const struct book_place *place = &work->places[p];
-                        for (unsigned i = 0; i < place->count; i++)
-                                ledger->held[book->nodes[place->node].desc.model] +=
-                                        (unit_ms)book_part_units(
-                                                book_model(book, place->node),
-                                                &place->parts[i]) *
-                                        by_ms;
-                }
+                for (unsigned p = 0; p < work->placed; p++)
+                        ledger->held[book->nodes[work->places[p].node].desc.model] +=
+                                place_units(book, &work->places[p]) * by_ms;
         }
 }
 
