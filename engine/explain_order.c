@@ -21,7 +21,7 @@ static void count_rival(struct line_up *line, uint32_t number, enum standing sta
                         state->accounts->root[bucket->tenant] == state->accounts->root[tenant];
                 return;
         }
-        rivals->held += hold_is_for(state, bucket);
+        rivals->held += state->accounts && hold_is_for(state, bucket);
         if (!ahead)
                 return;
         rivals->ahead_cpu += shape->need.devices == 0;

@@ -11,10 +11,13 @@
 /* ---- who gets one ---- */
 
 /* A part of a device does not wait for a whole one to come free: there room shows up piece by piece,
- * and is not foretold. */
+ * and is not foretold. With time slices narrow work takes turns. */
 bool hold_is_for(const struct state *state, const struct bucket *bucket)
 {
-        return state->shapes[bucket->shape].need.ask == ASK_WHOLE;
+        const struct service_class *class = &state->accounts->tenancy->classes[bucket->class];
+
+        return state->shapes[bucket->shape].need.ask == ASK_WHOLE &&
+               (class->time_slices_count == 0 || is_wide(state, bucket));
 }
 
 static bool wants_hold(const struct state *state, uint32_t slot, int64_t now_ms)
