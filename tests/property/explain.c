@@ -596,13 +596,10 @@ int main(int argc, char **argv)
 {
         static const struct shrink shrink = {.name = "explain",
                                              .cases = 500,
+                                             .models = &models,
                                              .run = run_case,
                                              .print = print_case,
                                              .summary = summary};
-        models = case_models();
-        if (!models)
-                return 1;
-        int rc = shrink_main(&shrink, argc, argv);
-        model_table_free(models);
-        return rc;
+
+        return shrink_main(&shrink, argc, argv);
 }

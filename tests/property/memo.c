@@ -278,11 +278,8 @@ static void print_case(uint64_t seed, const struct step_set *keep, unsigned last
 int main(int argc, char **argv)
 {
         static const struct shrink shrink = {
-                .name = "memo", .cases = 110, .run = run_case, .print = print_case};
-        models = case_models();
-        if (!models)
-                return 1;
-        int rc = shrink_main(&shrink, argc, argv);
-        model_table_free(models);
-        return rc;
+                .name = "memo", .cases = 110, .run = run_case, .print = print_case,
+                .models = &models};
+
+        return shrink_main(&shrink, argc, argv);
 }

@@ -173,7 +173,7 @@ void shrink_print_steps(const struct history *history, const struct step_set *ke
         }
 }
 
-int shrink_main(const struct shrink *shrink, int argc, char **argv)
+static int run_all(const struct shrink *shrink, int argc, char **argv)
 {
         const char *seeds = argc > 1 ? argv[1] : getenv("BERTH_SEEDS");
         const char *cases = getenv("BERTH_CASES");
@@ -210,4 +210,16 @@ int shrink_main(const struct shrink *shrink, int argc, char **argv)
                 report(shrink, board);
         munmap(boards, 2 * sizeof *boards);
         return good ? 0 : 1;
+}
+
+int shrink_main(const struct shrink *shrink, int argc, char **argv)
+{
+        if (!shrink->models)
+                return run_all(shrink, argc, argv);
+        *shrink->models = case_models();
+        if (!*shrink->models)
+                return 1;
+        int rc = run_all(shrink, argc, argv);
+        model_table_free(*shrink->models);
+        return rc;
 }

@@ -28,9 +28,12 @@ struct counts {
         uint64_t others[64]; /* what a test counts for its own summary */
 };
 
+struct model_table;
+
 struct shrink {
         const char *name;
         uint64_t cases;
+        struct model_table **models;    /* made and freed around the cases; NULL: not needed */
         /* True: nothing is wrong. Else `why` says what, for a person. */
         bool (*run)(uint64_t seed, const struct step_set *keep, struct counts *counts, char *why,
                     size_t why_size);
@@ -41,7 +44,6 @@ struct shrink {
 };
 
 struct history;
-struct model_table;
 struct vocab;
 
 /* What `print` is made of: the steps of the history that are in the set, up to `last`. */
