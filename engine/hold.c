@@ -10,8 +10,8 @@
 
 /* ---- who gets one ---- */
 
-/* A part of a device does not wait for a whole one to come free: there room shows up piece by piece,
- * and is not foretold. With time slices narrow work takes turns. */
+/* A part of a device does not wait for a whole one to come free: there room shows up piece by
+ * piece, and is not foretold. With time slices narrow work takes turns. */
 bool hold_is_for(const struct state *state, const struct bucket *bucket)
 {
         const struct service_class *class = &state->accounts->tenancy->classes[bucket->class];
@@ -20,14 +20,19 @@ bool hold_is_for(const struct state *state, const struct bucket *bucket)
                (class->time_slices_count == 0 || is_wide(state, bucket));
 }
 
+/* Room for narrow work is worth keeping where run times are told, as its own is: what is only
+ * learned of many short runs keeps more devices idle than it gains. */
 static bool wants_hold(const struct state *state, uint32_t slot, int64_t now_ms)
 {
         const struct workload *workload = &state->workloads[slot];
-        const struct service_class *class = class_of(state, workload->bucket);
+        const struct bucket *bucket = &state->buckets[workload->bucket];
 
-        return workload->plan == 0 &&
-               (workload->rescued || (hold_is_for(state, &state->buckets[workload->bucket]) &&
-                                      waited_ms(state, slot, now_ms) >= class->hold_after_ms));
+        if (workload->plan)
+                return false;
+        return workload->rescued ||
+               (hold_is_for(state, bucket) &&
+                (workload->time_limit_ms > 0 || is_wide(state, bucket)) &&
+                waited_ms(state, slot, now_ms) >= class_of(state, workload->bucket)->hold_after_ms);
 }
 
 /* Rescued work first, whatever its class and its tenant's share, and in order of arrival: who comes

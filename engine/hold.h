@@ -2,9 +2,9 @@
  *
  * At each tick the first HOLDS_MAX get the nodes that are expected to have room for them soonest:
  * of those that are rescued (order.h), in order of arrival; then, in the queue's order, of those
- * that want whole devices, have waited for their class's hold_after and do not fit; with time
- * slices only wide ones. One is for wide work, where there is any. Others may use a held node only
- * when they are expected to be gone by then.
+ * that want whole devices, have waited for their class's hold_after and do not fit. Those are wide
+ * ones, and narrow ones with a time limit in classes without time slices. One is for wide work,
+ * where there is any. Others may use a held node only when they are expected to be gone by then.
  *
  * Where a level of nearness is required all nodes held lie in one domain of it: the one whose
  * latest node is ready first. `spread` holds of them too. A level that is only preferred is not
