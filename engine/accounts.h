@@ -142,7 +142,7 @@ enum standing accounts_standing(const struct state *state, uint32_t bucket,
 /* ... of whoever asks, and where it is STANDINGS_END what stands in the way: LIMIT, BUDGET, ORDER.
  * `what_if`: see what_if.h; NULL: of the state as it is. */
 enum standing accounts_stand(const struct state *state, const struct what_if *what_if,
-                             struct claimant who, const struct holding *holding,
+                             const struct claimant *who, const struct holding *holding,
                              struct promise *ret_promise, enum gate *ret_gate);
 /* The same of running work that is spare and holds this already: no limit and no promise stands
  * against what it holds, only against counting it. */
