@@ -12,8 +12,8 @@ static const struct tenant *tenant_at(const struct accounts *accounts, uint32_t 
 
 /* ---- promises ---- */
 
-static inline uint64_t pot_left(const struct state *state, const struct what_if *what_if, uint32_t tenant,
-                         unsigned dimension)
+static inline uint64_t pot_left(const struct state *state, const struct what_if *what_if,
+                                uint32_t tenant, unsigned dimension)
 {
         const struct accounts *accounts = state->accounts;
         uint64_t pot = *account(accounts->pot, tenant, dimension) +
@@ -71,8 +71,8 @@ bool accounts_start_opens(const struct accounts *accounts, uint16_t tenant)
 
 /* ---- limits ---- */
 
-static inline bool above(const struct state *state, const struct what_if *what_if, uint32_t tenant,
-                  unsigned dimension, uint64_t more)
+static inline bool above(const struct state *state, const struct what_if *what_if,
+                         uint32_t tenant, unsigned dimension, uint64_t more)
 {
         return limit_forbids(limit_of(state, what_if, tenant, dimension),
                              held_of(state, what_if, tenant, dimension), more);
@@ -351,19 +351,8 @@ void accounts_admit(const struct state *state, uint32_t number, struct admission
 
 /* ---- order ---- */
 
-struct share {
-        uint64_t borrowed, weight;
-};
-
-static int share_compare(struct share a, struct share b)
-{
-        uint64_t x = a.borrowed * b.weight, y = b.borrowed * a.weight;
-
-        return (x > y) - (x < y);
-}
-
 /* Only devices that are there count: of others everybody has borrowed nothing. */
-static struct share share_of(const struct state *state, uint32_t tenant, uint64_t models)
+struct share accounts_share(const struct state *state, uint32_t tenant, uint64_t models)
 {
         const struct accounts *accounts = state->accounts;
         struct share least = {UINT64_MAX, 1};
@@ -406,8 +395,8 @@ int accounts_compare(const struct state *state, uint16_t a, uint64_t a_models, u
         for (unsigned level = 0; level < deep_x || level < deep_y; level++) {
                 struct share none = {0, 1};
                 int order = share_compare(
-                        level < deep_x ? share_of(state, x[level], a_models) : none,
-                        level < deep_y ? share_of(state, y[level], b_models) : none);
+                        level < deep_x ? accounts_share(state, x[level], a_models) : none,
+                        level < deep_y ? accounts_share(state, y[level], b_models) : none);
                 if (order != 0)
                         return order;
         }
