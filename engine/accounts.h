@@ -142,7 +142,7 @@ enum standing accounts_standing(const struct state *state, uint32_t bucket,
 /* ... of whoever asks, and where it is STANDINGS_END what stands in the way: LIMIT, BUDGET, ORDER.
  * `what_if`: see what_if.h; NULL: of the state as it is. */
 enum standing accounts_stand(const struct state *state, const struct what_if *what_if,
-                             struct claimant who, const struct holding *holding,
+                             const struct claimant *who, const struct holding *holding,
                              struct promise *ret_promise, enum gate *ret_gate);
 /* The same of running work that is spare and holds this already: no limit and no promise stands
  * against what it holds, only against counting it. */
@@ -165,6 +165,20 @@ bool accounts_draw(const struct state *state, uint16_t tenant, const struct hold
  * period of a budget is found to have begun. */
 bool accounts_start_opens(const struct accounts *accounts, uint16_t tenant);
 
+/* What a tenant borrowed of one model, against its weight there. */
+struct share {
+        uint64_t borrowed, weight;
+};
+
+static inline int share_compare(struct share a, struct share b)
+{
+        uint64_t x = a.borrowed * b.weight, y = b.borrowed * a.weight;
+
+        return (x > y) - (x < y);
+}
+
+/* Of the model where that is least. */
+struct share accounts_share(const struct state *state, uint32_t tenant, uint64_t models);
 /* borrowed / weight of the tenants in the order of the tree, level by level: below 0, 0 or above 0
  * as `a` borrowed less, as much, or more. `models`: as the work of each could use; the model on
  * which it borrowed least counts. */

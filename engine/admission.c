@@ -12,8 +12,8 @@ static const struct tenant *tenant_at(const struct accounts *accounts, uint32_t 
 
 /* ---- promises ---- */
 
-static uint64_t pot_left(const struct state *state, const struct what_if *what_if, uint32_t tenant,
-                         unsigned dimension)
+static inline uint64_t pot_left(const struct state *state, const struct what_if *what_if,
+                                uint32_t tenant, unsigned dimension)
 {
         const struct accounts *accounts = state->accounts;
         uint64_t pot = *account(accounts->pot, tenant, dimension) +
@@ -71,8 +71,8 @@ bool accounts_start_opens(const struct accounts *accounts, uint16_t tenant)
 
 /* ---- limits ---- */
 
-static bool above(const struct state *state, const struct what_if *what_if, uint32_t tenant,
-                  unsigned dimension, uint64_t more)
+static inline bool above(const struct state *state, const struct what_if *what_if,
+                         uint32_t tenant, unsigned dimension, uint64_t more)
 {
         return limit_forbids(limit_of(state, what_if, tenant, dimension),
                              held_of(state, what_if, tenant, dimension), more);
@@ -140,24 +140,24 @@ static bool is_forbidden(const struct accounts *accounts, uint32_t tenant,
                tenancy_limit(accounts->tenancy, (uint16_t)tenant, DIM_ANY) == AMOUNT_NONE;
 }
 
-static const struct service_class *class_at(const struct state *state, struct claimant who)
+static const struct service_class *class_at(const struct state *state, const struct claimant *who)
 {
-        return &state->accounts->tenancy->classes[who.class];
+        return &state->accounts->tenancy->classes[who->class];
 }
 
 /* Nothing can stand against the tenant's work on any of these models, nor promise it anything. */
-static bool is_plain(const struct state *state, struct claimant who, uint64_t models)
+static bool is_plain(const struct state *state, const struct claimant *who, uint64_t models)
 {
         const struct accounts *accounts = state->accounts;
-        const struct tenant_brief *brief = &accounts->briefs[who.tenant];
+        const struct tenant_brief *brief = &accounts->briefs[who->tenant];
 
         return !brief->special && !brief->limited_any && (brief->limited & models) == 0 &&
                accounts->kept_in_all == 0 &&
-               (!who.spare || class_at(state, who)->stop != STOP_NEVER);
+               (!who->spare || class_at(state, who)->stop != STOP_NEVER);
 }
 
 enum standing accounts_stand(const struct state *state, const struct what_if *what_if,
-                             struct claimant who, const struct holding *holding,
+                             const struct claimant *who, const struct holding *holding,
                              struct promise *ret_promise, enum gate *ret_gate)
 {
         const struct service_class *class = class_at(state, who);
@@ -165,33 +165,33 @@ enum standing accounts_stand(const struct state *state, const struct what_if *wh
         *ret_promise = (struct promise){0};
         *ret_gate = GATE_ORDER;
         if (holding->models && is_plain(state, who, holding->models))
-                return who.spare ? STANDING_SPARE : STANDING_STANDARD;
-        bool empty = accounts_budget_empty(state, who.tenant, holding->models, ON_EMPTY_DEMOTE);
-        bool within = within_limits(state, what_if, who.tenant, holding);
-        if (!who.spare && !empty && within) {
-                if (may_draw(state, what_if, who.tenant, holding, ret_promise))
+                return who->spare ? STANDING_SPARE : STANDING_STANDARD;
+        bool empty = accounts_budget_empty(state, who->tenant, holding->models, ON_EMPTY_DEMOTE);
+        bool within = within_limits(state, what_if, who->tenant, holding);
+        if (!who->spare && !empty && within) {
+                if (may_draw(state, what_if, who->tenant, holding, ret_promise))
                         return STANDING_PROTECTED;
-                return leaves_promises(state, what_if, who.tenant, holding) ? STANDING_STANDARD
+                return leaves_promises(state, what_if, who->tenant, holding) ? STANDING_STANDARD
                                                                             : STANDINGS_END;
         }
-        bool may_be_spare = who.spare || class->above_limit == ABOVE_LIMIT_SPARE ||
+        bool may_be_spare = who->spare || class->above_limit == ABOVE_LIMIT_SPARE ||
                             (empty && within);
         if (class->stop == STOP_NEVER || !may_be_spare ||
-            is_forbidden(state->accounts, who.tenant, holding)) {
+            is_forbidden(state->accounts, who->tenant, holding)) {
                 *ret_gate = !within ? GATE_LIMIT : empty ? GATE_BUDGET : GATE_ORDER;
                 return STANDINGS_END;
         }
-        return leaves_promises(state, what_if, who.tenant, holding) ? STANDING_SPARE
+        return leaves_promises(state, what_if, who->tenant, holding) ? STANDING_SPARE
                                                                     : STANDINGS_END;
 }
 
 enum standing accounts_standing(const struct state *state, uint32_t number,
                                 const struct holding *holding, struct promise *ret_promise)
 {
+        const struct claimant who = claimant_of(&state->buckets[number]);
         enum gate gate;
 
-        return accounts_stand(state, NULL, claimant_of(&state->buckets[number]), holding,
-                              ret_promise, &gate);
+        return accounts_stand(state, NULL, &who, holding, ret_promise, &gate);
 }
 
 enum standing accounts_rise(const struct state *state, uint32_t number,
@@ -283,6 +283,7 @@ static void admit_model(const struct state *state, uint32_t number, unsigned mod
 {
         const struct bucket *bucket = &state->buckets[number];
         const struct need *need = &state->shapes[bucket->shape].need;
+        const struct claimant who = claimant_of(bucket);
         struct holding holding;
         struct promise promise;
         enum gate gate;
@@ -295,8 +296,7 @@ static void admit_model(const struct state *state, uint32_t number, unsigned mod
                 hold_least(state, bucket, model, &holding);
         else
                 holding.cpu_milli = (uint64_t)need->cpu_milli * bucket->form.members;
-        enum standing standing = accounts_stand(state, NULL, claimant_of(bucket), &holding,
-                                                &promise, &gate);
+        enum standing standing = accounts_stand(state, NULL, &who, &holding, &promise, &gate);
         uint64_t bits = units > 0 ? 1ull << model : UINT64_MAX;
         if (standing != STANDINGS_END) {
                 admission->models[standing] |= bits;
@@ -317,6 +317,7 @@ void accounts_admit(const struct state *state, uint32_t number, struct admission
 {
         const struct bucket *bucket = &state->buckets[number];
         const struct shape *shape = &state->shapes[bucket->shape];
+        const struct claimant who = claimant_of(bucket);
         uint64_t there = shape->models & state->capacity_models;
 
         *ret_admission = (struct admission){.gate = GATE_ALLOWED};
@@ -328,7 +329,7 @@ void accounts_admit(const struct state *state, uint32_t number, struct admission
                 ret_admission->gate = GATE_BUDGET;
                 return;
         }
-        if (is_plain(state, claimant_of(bucket), there) && shape->need.devices > 0) {
+        if (is_plain(state, &who, there) && shape->need.devices > 0) {
                 ret_admission->models[bucket->spare ? STANDING_SPARE : STANDING_STANDARD] = there;
                 ret_admission->gate = GATE_FIT;
                 return;
@@ -350,19 +351,8 @@ void accounts_admit(const struct state *state, uint32_t number, struct admission
 
 /* ---- order ---- */
 
-struct share {
-        uint64_t borrowed, weight;
-};
-
-static int share_compare(struct share a, struct share b)
-{
-        uint64_t x = a.borrowed * b.weight, y = b.borrowed * a.weight;
-
-        return (x > y) - (x < y);
-}
-
 /* Only devices that are there count: of others everybody has borrowed nothing. */
-static struct share share_of(const struct state *state, uint32_t tenant, uint64_t models)
+struct share accounts_share(const struct state *state, uint32_t tenant, uint64_t models)
 {
         const struct accounts *accounts = state->accounts;
         struct share least = {UINT64_MAX, 1};
@@ -405,8 +395,8 @@ int accounts_compare(const struct state *state, uint16_t a, uint64_t a_models, u
         for (unsigned level = 0; level < deep_x || level < deep_y; level++) {
                 struct share none = {0, 1};
                 int order = share_compare(
-                        level < deep_x ? share_of(state, x[level], a_models) : none,
-                        level < deep_y ? share_of(state, y[level], b_models) : none);
+                        level < deep_x ? accounts_share(state, x[level], a_models) : none,
+                        level < deep_y ? accounts_share(state, y[level], b_models) : none);
                 if (order != 0)
                         return order;
         }

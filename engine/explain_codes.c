@@ -107,7 +107,7 @@ static enum node_code code_of_health(const struct looking *it, uint32_t number)
                 return CODE_DRAINING;
         if (node->frozen)
                 return CODE_FROZEN;
-        return node_closes_ms(node) < it->asking->leaves_ms ? CODE_CLOSES_SOON : CODE_FITS;
+        return closes_too_soon(it->x, it->asking, number) ? CODE_CLOSES_SOON : CODE_FITS;
 }
 
 /* Whether one group of linked devices can take a member, where that is required. */

@@ -143,6 +143,8 @@ uint32_t node_members(struct explainer *x, const struct asking *asking,
 bool class_is_short(struct explainer *x, const struct asking *asking, uint32_t class);
 /* As gang_feasible(): whether the pool as it is described could hold it if it were empty. */
 bool could_ever_fit(struct explainer *x, const struct asking *asking);
+/* Whether a maintenance window begins there before it could be gone. */
+bool closes_too_soon(const struct explainer *x, const struct asking *asking, uint32_t node);
 /* Whether nodes like that are for its class, tenant and data at all. */
 bool kind_wanted(const struct explainer *x, const struct asking *asking,
                  const struct node_desc *desc);

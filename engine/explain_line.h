@@ -1,7 +1,8 @@
 /* explain_line.h - the queue's order, for whoever asks about many waiters at once.
  *
- * The same as order_before() says (tests/property/explain.c), but for what does not change between
- * two of them.
+ * The same as order_before() says (tests/property/explain.c), of ranks and shares (order.h,
+ * accounts.h); but what does not change between two waiters is looked up once: of each bucket its
+ * rank, of each tenant and set of models what it and those above it borrowed.
  */
 #pragma once
 
@@ -20,11 +21,8 @@ struct line_up {
 };
 
 struct key {
-        int32_t priority;
-        enum standing standing;
-        const struct service_class *class;      /* NULL: no policy */
-        uint32_t chain;
-        bool displaced;                 /* of the waiter: a service that lost its place */
+        struct rank rank;
+        uint32_t chain;                 /* where its class goes by weight */
 };
 
 struct place_in_line {

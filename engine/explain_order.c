@@ -48,19 +48,12 @@ static struct waiter waiter_in(struct counting *it, uint32_t slot)
 {
         const struct state *state = it->line->x->state;
         const struct workload *workload = &state->workloads[slot];
-        struct waiter waiter = {.slot = slot, .arrival = workload->arrival};
 
-        if (it->order_ms == 0 || workload->time_limit_ms > 0 || workload->attained_ms > 0 ||
-            workload->rescued || workload->displaced) {
-                waiter = waiter_of(state, slot);
-                if (workload->time_limit_ms == 0 && workload->attained_ms == 0)
-                        it->order_ms = waiter.expected_ms;
-                return waiter;
-        }
-        waiter.waited_ms = waited_ms(state, slot, state->now_ms);
-        waiter.expected_ms = it->order_ms;
-        waiter.level = (uint8_t)slice_level(class_of(state, workload->bucket), 0);
-        return waiter;
+        if (workload->time_limit_ms > 0 || workload->attained_ms > 0)
+                return waiter_of(state, slot);
+        if (it->order_ms == 0)
+                it->order_ms = waiter_expects_ms(state, slot);
+        return waiter_expecting(state, slot, it->order_ms);
 }
 
 static void keep_first(struct counting *it, const struct key *key, uint32_t slot)
@@ -107,8 +100,8 @@ static void count_waiter(struct counting *it, uint32_t number, const struct key 
         }
         it->ret->in_tenant += own && ahead;
         if (ahead || bucket != &state->buckets[state->workloads[it->own.waiter.slot].bucket])
-                count_rival(it->line, number, key->standing, ahead);
-        if (!ahead || key->standing == STANDINGS_END)
+                count_rival(it->line, number, key->rank.standing, ahead);
+        if (!ahead || key->rank.standing == STANDINGS_END)
                 return;
         it->ret->ahead_exact++;
         it->ret->ahead_device_ms += bucket_devices(state, bucket) * (uint64_t)runs_ms(it, slot);
@@ -130,7 +123,7 @@ static void count_bucket(struct counting *it, uint32_t number)
                 if (slot == it->own.waiter.slot)
                         continue;
                 struct key lost = key;
-                lost.displaced = true;
+                lost.rank.displaced = true;
                 if (may_start(state, workload) && workload->displaced)
                         count_waiter(it, number, &lost,
                                      compare_keys(it->line, &lost, &it->own.key), slot);
@@ -181,7 +174,7 @@ int explain_position(struct explainer *x, const struct asking *asking, struct ex
 
         line_up_init(&line, x, asking);
         it.own.key = key_of(&line, state->workloads[asking->slot].bucket);
-        it.own.key.displaced = state->workloads[asking->slot].displaced;
+        it.own.key.rank.displaced = state->workloads[asking->slot].displaced;
         it.own.waiter = waiter_of(state, asking->slot);
         for (uint32_t b = 0; b < state->buckets_count; b++)
                 if (state->buckets[b].count > 0)

@@ -89,13 +89,13 @@ static void right_on(const struct state *state, const struct asking *asking,
                      struct rights *rights)
 {
         uint64_t bits = asking->need.devices ? 1ull << model : UINT64_MAX;
-        struct claimant who = {asking->tenant, asking->class, asking->spare};
+        const struct claimant who = {asking->tenant, asking->class, asking->spare};
         struct holding holding;
         struct promise promise;
         enum gate gate;
 
         holding_on(asking, model, measure, &holding);
-        enum standing standing = accounts_stand(state, what_if, who, &holding, &promise, &gate);
+        enum standing standing = accounts_stand(state, what_if, &who, &holding, &promise, &gate);
         if (standing != STANDINGS_END)
                 rights->models[standing] |= bits;
         else if (gate == GATE_LIMIT)

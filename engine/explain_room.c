@@ -207,6 +207,12 @@ bool node_wanted(struct explainer *x, const struct asking *asking, uint32_t numb
                meets(x, desc->labels, need->where) && kind_wanted(x, asking, desc);
 }
 
+bool closes_too_soon(const struct explainer *x, const struct asking *asking, uint32_t number)
+{
+        return x->state->nodes_closing > 0 &&
+               node_closes_ms(&x->state->nodes[number]) < asking->leaves_ms;
+}
+
 /* Whether work may go there: nodes stay open until it is gone; on held ones, who holds them, and
  * single work that is gone in time. */
 bool node_open(const struct explainer *x, const struct asking *asking, uint32_t number,
@@ -214,7 +220,7 @@ bool node_open(const struct explainer *x, const struct asking *asking, uint32_t 
 {
         const struct node *node = &x->state->nodes[number];
 
-        if (node->status != NODE_UP || node->frozen || node_closes_ms(node) < asking->leaves_ms)
+        if (node->status != NODE_UP || node->frozen || closes_too_soon(x, asking, number))
                 return false;
         if (node->held_for == 0 || node->held_for == asking->slot + 1 || (through & THROUGH_HOLDS))
                 return true;

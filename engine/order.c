@@ -107,7 +107,16 @@ static int sort_compare(const void *a, const void *b)
         return waiter_compare(a, b);
 }
 
-struct waiter waiter_of(const struct state *state, uint32_t slot)
+int64_t waiter_expects_ms(const struct state *state, uint32_t slot)
+{
+        const struct workload *workload = &state->workloads[slot];
+
+        if (!state->accounts || class_of(state, workload->bucket)->order != ORDER_SHORTEST)
+                return 0;
+        return expected_run_ms(state, slot, ORDER_PERCENT, workload->attained_ms);
+}
+
+struct waiter waiter_expecting(const struct state *state, uint32_t slot, int64_t expected_ms)
 {
         const struct workload *workload = &state->workloads[slot];
         struct waiter waiter = {.slot = slot, .arrival = workload->arrival};
@@ -116,15 +125,18 @@ struct waiter waiter_of(const struct state *state, uint32_t slot)
                 return waiter;
         const struct service_class *class = class_of(state, workload->bucket);
         waiter.waited_ms = waited_ms(state, slot, state->now_ms);
+        waiter.expected_ms = expected_ms;
         waiter.rescued = workload->rescued;
         waiter.displaced = workload->displaced;
         waiter.level = workload->rescued
                                ? 0
                                : (uint8_t)slice_level(class, workload->attained_ms);
-        if (class->order == ORDER_SHORTEST)
-                waiter.expected_ms = expected_run_ms(state, slot, ORDER_PERCENT,
-                                                     workload->attained_ms);
         return waiter;
+}
+
+struct waiter waiter_of(const struct state *state, uint32_t slot)
+{
+        return waiter_expecting(state, slot, waiter_expects_ms(state, slot));
 }
 
 static bool line_sort(struct memo *memo, const struct state *state, uint32_t number)
@@ -257,41 +269,31 @@ bool line_next(struct memo *memo, const struct state *state, uint32_t bucket, ui
 
 /* ---- between buckets ---- */
 
-static int policy_compare(const struct state *state, const struct contender *a,
-                          const struct contender *b)
+static struct rank rank_of(const struct state *state, const struct contender *it)
 {
-        const struct service_class *x = class_of(state, a->bucket),
-                                   *y = class_of(state, b->bucket);
-        const struct bucket *from = &state->buckets[a->bucket], *other = &state->buckets[b->bucket];
+        return (struct rank){.priority = state->buckets[it->bucket].priority,
+                             .standing = it->standing,
+                             .class = state->accounts ? class_of(state, it->bucket) : NULL,
+                             .displaced = it->waiter.displaced};
+}
 
-        if (a->standing != b->standing)
-                return a->standing < b->standing ? -1 : 1;
-        if (x->rank != y->rank)
-                return x->rank < y->rank ? -1 : 1;
-        if (a->waiter.displaced != b->waiter.displaced)
-                return a->waiter.displaced ? -1 : 1;
-        /* Work that goes by weight and work that does not are not compared by it. */
-        if (x->by_weight != y->by_weight)
-                return x->by_weight ? -1 : 1;
-        if (x->by_weight) {
-                int shares = accounts_compare(state, from->tenant,
-                                              state->shapes[from->shape].models, other->tenant,
-                                              state->shapes[other->shape].models);
-                if (shares != 0)
-                        return shares;
-        }
-        if (x->order != y->order)
-                return x->order < y->order ? -1 : 1;
-        return 0;
+static int compare_shares(const struct state *state, uint32_t a, uint32_t b)
+{
+        const struct bucket *x = &state->buckets[a], *y = &state->buckets[b];
+
+        return accounts_compare(state, x->tenant, state->shapes[x->shape].models, y->tenant,
+                                state->shapes[y->shape].models);
 }
 
 bool order_before(const struct state *state, const struct contender *a, const struct contender *b)
 {
-        int32_t x = state->buckets[a->bucket].priority, y = state->buckets[b->bucket].priority;
+        const struct rank x = rank_of(state, a), y = rank_of(state, b);
+        int order = rank_compare(&x, &y);
 
-        if (x != y)
-                return x > y;
-        int order = state->accounts ? policy_compare(state, a, b) : 0;
+        if (order == 0 && x.class && x.class->by_weight)
+                order = compare_shares(state, a->bucket, b->bucket);
+        if (order == 0)
+                order = rank_compare_last(&x, &y);
         return (order ? order : waiter_compare(&a->waiter, &b->waiter)) < 0;
 }
 

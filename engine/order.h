@@ -39,6 +39,9 @@ struct waiter {
 };
 
 struct waiter waiter_of(const struct state *state, uint32_t slot);
+/* In two steps, for who knows already what is expected (expected_ms above). */
+int64_t waiter_expects_ms(const struct state *state, uint32_t slot);
+struct waiter waiter_expecting(const struct state *state, uint32_t slot, int64_t expected_ms);
 /* Below 0: a goes before b, of equal buckets. Never 0 between two. */
 int waiter_compare(const struct waiter *a, const struct waiter *b);
 
@@ -67,6 +70,41 @@ struct contender {
 
 /* Whether nothing holds it: owner, dependency, start time, array. */
 bool may_start(const struct state *state, const struct workload *workload);
+
+/* What tells waiters of different buckets apart before arrival does, but for who borrowed least. */
+struct rank {
+        int32_t priority;
+        enum standing standing;
+        const struct service_class *class;      /* NULL: no policy */
+        bool displaced;                 /* a service that lost its place */
+};
+
+/* Below 0: a goes before b. 0: where both go by weight (then their classes' by_weight is true), who
+ * borrowed less goes before; then rank_compare_last(). */
+static inline int rank_compare(const struct rank *a, const struct rank *b)
+{
+        if (a->priority != b->priority)
+                return a->priority > b->priority ? -1 : 1;
+        if (!a->class)
+                return 0;
+        if (a->standing != b->standing)
+                return a->standing < b->standing ? -1 : 1;
+        if (a->class->rank != b->class->rank)
+                return a->class->rank < b->class->rank ? -1 : 1;
+        if (a->displaced != b->displaced)
+                return a->displaced ? -1 : 1;
+        /* Work that goes by weight and work that does not are not compared by it. */
+        if (a->class->by_weight != b->class->by_weight)
+                return a->class->by_weight ? -1 : 1;
+        return 0;
+}
+
+static inline int rank_compare_last(const struct rank *a, const struct rank *b)
+{
+        if (!a->class || a->class->order == b->class->order)
+                return 0;
+        return a->class->order < b->class->order ? -1 : 1;
+}
 
 /* Whether a goes before b. */
 bool order_before(const struct state *state, const struct contender *a, const struct contender *b);
