@@ -9,6 +9,7 @@
 #include "engine/decide_impl.h"
 #include "engine/explain_impl.h"
 #include "engine/nearest.h"
+#include "engine/preempt.h"
 #include "engine/rights.h"
 
 /* ---- life ---- */
@@ -257,7 +258,10 @@ static int decide_verdict(struct explainer *x, const struct asking *asking,
         }
         if (plan) {
                 const struct plan *it = &x->state->plans[plan - 1];
-                ret->verdict = it->victims ? VERDICT_WAIT_PREEMPTION : VERDICT_STARTING;
+                /* All victims gone, it still waits for its places where they are frozen. */
+                ret->verdict = it->victims || plan_is_frozen(x->state, plan - 1)
+                                       ? VERDICT_WAIT_PREEMPTION
+                                       : VERDICT_STARTING;
                 ret->until_ms = it->until_ms;
                 ret->plan_cause = (enum plan_cause)it->cause;
                 ret->victims = it->victims;

@@ -42,6 +42,7 @@ struct rivals {
         uint32_t ahead_in_tree;         /* before it, of its root tenant */
         uint32_t barred_in_tree;        /* of its root tenant, that no gate lets through now */
         uint32_t barred;                /* of all tenants */
+        uint32_t swayed;                /* of its root tenant, that less borrowed may bring before it */
         uint32_t held, timed;           /* that may get a capacity hold; wait for a start time */
 };
 

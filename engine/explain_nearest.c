@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/explain_impl.h"
+#include "engine/preempt.h"
 #include "engine/hold.h"
 
 struct explained_unblock *nearest_add(struct explanation *ret, enum unblock_kind kind,
@@ -78,9 +79,12 @@ static void try_time(struct explainer *x, const struct asking *asking, struct ex
                 unblock->at_ms = ret->start_ms;
 }
 
-static void try_plan(const struct explanation *explanation, struct explanation *ret)
+/* Not while its places are frozen: nobody knows until when. */
+static void try_plan(const struct explainer *x, const struct asking *asking,
+                     struct explanation *ret)
 {
-        if (explanation->verdict != VERDICT_WAIT_PREEMPTION)
+        if (ret->verdict != VERDICT_WAIT_PREEMPTION ||
+            plan_is_frozen(x->state, x->state->workloads[asking->slot].plan - 1))
                 return;
         struct explained_unblock *unblock = nearest_add(ret, UNBLOCK_PLAN, ret->standing);
         if (unblock)
@@ -181,7 +185,7 @@ static bool end_is_sure(const struct explainer *x, const struct asking *asking, 
 
         if (workload->plan || workload->notice_until_ms || workload->first_after ||
             workload->array || x->rivals.ahead_cpu > 0 ||
-            x->rivals.barred_in_tree + x->rivals.ahead_in_tree > 0 ||
+            x->rivals.barred_in_tree + x->rivals.ahead_in_tree + x->rivals.swayed > 0 ||
             accounts->demoted[accounts->root[asking->tenant]] > 0)
                 return false;
         for (unsigned d = 0; d < DEVICE_DIMENSIONS; d++)
@@ -253,7 +257,7 @@ void nearest_others(struct explainer *x, const struct asking *asking, struct exp
                 return;
         try_let_go(x, asking, ret);
         try_time(x, asking, ret);
-        try_plan(ret, ret);
+        try_plan(x, asking, ret);
         if (x->failed || x->state->workloads[asking->slot].plan)
                 return;
         try_quota(x, asking, ret);

@@ -7,6 +7,17 @@
 
 /* ---- who might go first if something changed ---- */
 
+/* Of its tree, and behind it for the models it could use: less borrowed of one may change that. */
+static bool is_swayed(const struct line_up *line, const struct bucket *bucket)
+{
+        const struct state *state = line->x->state;
+        const struct accounts *accounts = state->accounts;
+
+        return accounts && accounts->root[bucket->tenant] == accounts->root[line->asking->tenant] &&
+               accounts->tenancy->classes[bucket->class].by_weight &&
+               ((state->shapes[bucket->shape].models ^ line->asking->models) & line->present);
+}
+
 static void count_rival(struct line_up *line, uint32_t number, enum standing standing, bool ahead)
 {
         const struct state *state = line->x->state;
@@ -22,8 +33,10 @@ static void count_rival(struct line_up *line, uint32_t number, enum standing sta
                 return;
         }
         rivals->held += state->accounts && hold_is_for(state, bucket);
-        if (!ahead)
+        if (!ahead) {
+                rivals->swayed += is_swayed(line, bucket);
                 return;
+        }
         rivals->ahead_cpu += shape->need.devices == 0;
         rivals->ahead_in_tree +=
                 !state->accounts || state->accounts->root[bucket->tenant] ==
