@@ -140,7 +140,7 @@ bool is_certain(const struct state *state, const struct asking *asking)
         struct rights rights[2];
 
         rights_of(state, asking, NULL, MEASURE_LEAST, &rights[0]);
-        rights_of(state, asking, NULL, MEASURE_LEAST, &rights[1]);
+        rights_of(state, asking, NULL, MEASURE_MOST, &rights[1]);
         return memcmp(rights[0].models, rights[1].models, sizeof rights[0].models) == 0;
 }
 

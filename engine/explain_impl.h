@@ -42,7 +42,7 @@ struct rivals {
         uint32_t ahead_in_tree;         /* before it, of its root tenant */
         uint32_t barred_in_tree;        /* of its root tenant, that no gate lets through now */
         uint32_t barred;                /* of all tenants */
-        uint32_t swayed;                /* of its root tenant, that less borrowed may bring before it */
+        uint32_t swayed;                /* of its tree: less borrowed may bring them before it */
         uint32_t held, timed;           /* that may get a capacity hold; wait for a start time */
 };
 
@@ -133,7 +133,8 @@ uint32_t raises_needed(const struct state *state, const struct asking *asking, u
 /* Claims of others that are looked through. */
 enum { THROUGH_HOLDS = 1, THROUGH_LOCKS = 2, THROUGH_BOTH = 3 };
 
-/* Parts of the asking's kind that each device of the node can take; kept ones too, through locks. */
+/* Parts of the asking's kind that each device of the node can take; kept ones, too, through
+ * locks. */
 void node_rooms(struct explainer *x, const struct asking *asking, const struct what_if *what_if,
                 uint32_t node, unsigned through, uint32_t rooms[NODE_DEVICES_MAX]);
 /* Members that the devices from `first` on can take. */
