@@ -159,18 +159,7 @@ static void apply_node_let_go(struct state *state, uint32_t number)
 static void apply_policy(struct state *state, struct accounts *accounts)
 {
         accounts_adopt(state, accounts);
-        map_clear(state->bucket_by_hash);
-        for (uint32_t b = 0; b < state->buckets_count; b++) {
-                const struct bucket *bucket = &state->buckets[b];
-                struct request request = {.form = bucket->form,
-                                          .priority = bucket->priority,
-                                          .tenant = bucket->tenant,
-                                          .class = bucket->class,
-                                          .data = bucket->data,
-                                          .spare = bucket->spare};
-                uint64_t key = bucket_hash(bucket->shape, &request);
-                map_enter(state->bucket_by_hash, free_key(state->bucket_by_hash, key), b);
-        }
+        enter_buckets(state);
         state->policy_version++;
         state->order_version++;
         state->nodes_version++;         /* other planes and labels may be feasible */

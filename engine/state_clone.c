@@ -102,7 +102,6 @@ static void take_maps(struct state *clone)
 {
         map_clear(clone->node_by_name);
         map_clear(clone->shape_by_hash);
-        map_clear(clone->bucket_by_hash);
         map_clear(clone->workload_by_id);
         map_clear(clone->first_of_group);
         for (uint32_t n = 0; n < clone->node_slots.high; n++)
@@ -112,17 +111,7 @@ static void take_maps(struct state *clone)
                 uint64_t key = need_hash(&clone->shapes[s].need);
                 map_enter(clone->shape_by_hash, free_key(clone->shape_by_hash, key), s);
         }
-        for (uint32_t b = 0; b < clone->buckets_count; b++) {
-                const struct bucket *bucket = &clone->buckets[b];
-                struct request request = {.form = bucket->form,
-                                          .priority = bucket->priority,
-                                          .tenant = bucket->tenant,
-                                          .class = bucket->class,
-                                          .data = bucket->data,
-                                          .spare = bucket->spare};
-                uint64_t key = bucket_hash(bucket->shape, &request);
-                map_enter(clone->bucket_by_hash, free_key(clone->bucket_by_hash, key), b);
-        }
+        enter_buckets(clone);
         for (uint32_t w = 0; w < clone->workload_slots.high; w++) {
                 const struct workload *workload = &clone->workloads[w];
                 if (workload->live)

@@ -13,6 +13,7 @@ uint64_t free_key(const struct map *map, uint64_t key);
 
 /* The bucket of the request, and its shape; made where they are new. */
 uint32_t intern_bucket(struct state *state, const struct request *request);
+void enter_buckets(struct state *state);        /* all by their keys, anew */
 uint32_t slot_of(const struct state *state, uint64_t id);       /* of a workload that is there */
 void node_touch(struct state *state, uint32_t node);            /* it changed: for memos */
 void node_refresh(struct state *state, uint32_t number);        /* what is free of it, anew */

@@ -124,3 +124,19 @@ uint32_t intern_bucket(struct state *state, const struct request *request)
         map_enter(state->bucket_by_hash, free_key(state->bucket_by_hash, key), number);
         return number;
 }
+
+void enter_buckets(struct state *state)
+{
+        map_clear(state->bucket_by_hash);
+        for (uint32_t b = 0; b < state->buckets_count; b++) {
+                const struct bucket *bucket = &state->buckets[b];
+                struct request request = {.form = bucket->form,
+                                          .priority = bucket->priority,
+                                          .tenant = bucket->tenant,
+                                          .class = bucket->class,
+                                          .data = bucket->data,
+                                          .spare = bucket->spare};
+                uint64_t key = bucket_hash(bucket->shape, &request);
+                map_enter(state->bucket_by_hash, free_key(state->bucket_by_hash, key), b);
+        }
+}
