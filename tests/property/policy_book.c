@@ -358,6 +358,7 @@ static void plan_unlock(struct book *book, uint32_t number)
                 if (book->works[w].plan == number + 1) {
                         book->works[w].plan = 0;
                         book->works[w].notice_until_ms = 0;
+                        book->works[w].stays_ms = book->now_ms;
                 }
         book->plans[number].live = false;
 }

@@ -96,6 +96,7 @@ struct book_work {
         uint8_t standing;
         int64_t notice_until_ms;
         int64_t leave_by_ms;            /* told for a drain or maintenance; 0: not for that */
+        int64_t stays_ms;               /* when it was last told that it may stay */
         bool told_idle;                 /* to stop, as nobody uses its devices */
         int64_t idle_since_ms;          /* 0: in use */
         uint8_t idle_done;              /* enum idle_then: in this spell */

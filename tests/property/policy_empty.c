@@ -138,6 +138,7 @@ bool law_stays(struct book *book, uint64_t id)
                 work->idle_done = IDLE_THEN_NOTHING;
         work->notice_until_ms = work->leave_by_ms = 0;
         work->told_idle = false;
+        work->stays_ms = book->now_ms;
         return true;
 }
 

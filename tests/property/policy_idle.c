@@ -108,13 +108,14 @@ bool law_idle_policy(struct book *book, struct book_work *work)
                          work->request.workload);
 }
 
-/* After a tick: nobody was overlooked. */
+/* After a tick: nobody was overlooked. Who may stay after all is looked at from the next tick on. */
 bool law_all_idle(struct book *book)
 {
         for (uint64_t w = 1; book->tenancy && w <= book->last_id; w++) {
                 struct book_work *work = &book->works[w];
                 if (work->status != WORK_RUNS || work->notice_until_ms ||
-                    book_lies_frozen(book, work) || work->since_ms == book->now_ms)
+                    book_lies_frozen(book, work) || work->since_ms == book->now_ms ||
+                    work->stays_ms == book->now_ms)
                         continue;
                 book->checked[PROMISE_IDLE]++;
                 if (is_due(book, work) && work->idle_done != book_class(book, work)->idle_then &&
