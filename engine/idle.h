@@ -12,9 +12,9 @@
  *   stop     it is told to stop, with the class's notice. Use before the notice is over withdraws
  *            it; else the work is gone for good when it has stopped. Never a service
  *
- * Who has been told to stop already, and what is frozen, is left alone (that it may stay after all
- * counts from the next tick on). It is by the class's word,
- * not for capacity: whatever the standing, no stop a day, and nothing of the pool's stop rate.
+ * Who has been told to stop already, and what is frozen, is left alone; that it may stay after all
+ * counts from the next tick on. It is by the class's word, not for capacity: whatever the standing,
+ * no stop a day, and nothing of the pool's stop rate.
  * docs/policy.md, "Idle work", is the same for users.
  */
 #pragma once
