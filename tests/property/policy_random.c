@@ -477,6 +477,29 @@ static bool has_late_limit(const struct book_work *work)
         return late;
 }
 
+/* Models that one workload may lie on together: where nothing is kept for promises and it would be
+ * standard on each, or spare. One promise pays for all of a workload: of others it needs one model
+ * that holds it alone. */
+static uint64_t mixture(const struct state *state, const struct admission *admission)
+{
+        const uint64_t *as = admission->models;
+
+        if (state->accounts->kept_in_all > 0 || as[STANDING_PROTECTED])
+                return 0;
+        return as[STANDING_STANDARD] && as[STANDING_SPARE]
+                       ? 0
+                       : as[STANDING_STANDARD] | as[STANDING_SPARE];
+}
+
+static bool could_lie(struct trial *trial, struct need need, const struct book_work *work,
+                      uint64_t allowed)
+{
+        need.models &= allowed;
+        return need.models &&
+               gang_feasible(trial->memos[TRIAL_KEPT], trial->states[TRIAL_KEPT], &need,
+                             &work->request.form, NULL) == 1;
+}
+
 /* Whether it waits although nothing but others was in its way, and there is nobody else. */
 static bool is_starved(struct trial *trial, const struct book_work *work)
 {
@@ -490,13 +513,15 @@ static bool is_starved(struct trial *trial, const struct book_work *work)
         accounts_admit(state, state->workloads[slot].bucket, &admission);
         if (admission.gate != GATE_FIT)
                 return false;           /* a limit, a budget, or kept for what others are promised */
-        uint64_t allowed = 0;
+        if (need.devices == 0)
+                return could_lie(trial, need, work, need.models);
+        uint64_t mixed = mixture(state, &admission), allowed = 0;
         for (unsigned s = 0; s < STANDINGS_END; s++)
                 allowed |= admission.models[s];
-        if (need.devices > 0)
-                need.models &= allowed;
-        return gang_feasible(trial->memos[TRIAL_KEPT], state, &need, &work->request.form, NULL) ==
-               1;
+        for (uint64_t left = allowed & need.models & ~mixed; left; left &= left - 1)
+                if (could_lie(trial, need, work, left & -left))
+                        return true;
+        return mixed && could_lie(trial, need, work, mixed);
 }
 
 static int drain(struct trial *trial, struct counts *counts)
