@@ -318,15 +318,34 @@ static uint32_t longest_overdue(const struct memo *memo, const struct state *sta
                         told |= memo->facts[i].kind == FACT_RESCUED &&
                                 memo->facts[i].rescued == it->id;
                 accounts_admit(state, it->bucket, &admission);
-                if (!told && (admission.gate == GATE_FIT || admission.gate == GATE_ORDER))
+                if (!told && admission.gate == GATE_FIT)
                         longest = w;
         }
         return longest;
 }
 
+/* Units of rescued work, but for what a limit, a budget or others' promises hold up: that would keep
+ * the others from being rescued for as long. */
+static uint64_t rescued_in_play(const struct state *state)
+{
+        uint64_t units = 0;
+
+        for (uint32_t w = 0; state->rescued_units > 0 && w < state->workload_slots.high; w++) {
+                const struct workload *it = &state->workloads[w];
+                struct admission admission = {.gate = GATE_FIT};
+                if (!it->live || !it->rescued)
+                        continue;
+                if (it->members_placed == 0)
+                        accounts_admit(state, it->bucket, &admission);
+                if (admission.gate == GATE_FIT && (it->members_placed > 0 || may_start(state, it)))
+                        units += workload_units(state, w);
+        }
+        return units;
+}
+
 int decide_rescues(struct memo *memo, const struct state *state, int64_t now_ms, struct err *err)
 {
-        uint64_t all = 0, units = state->rescued_units;
+        uint64_t all = 0, units = rescued_in_play(state);
 
         for (unsigned m = 0; m < MODELS_MAX; m++)
                 all += state->capacity[m];
