@@ -12,7 +12,7 @@ bool hold_looks_around(const struct state *state, const struct bucket *bucket)
 {
         const struct form *form = &bucket->form;
         unsigned devices = state->shapes[bucket->shape].need.devices;
-        bool may_share = form->members > 1 && form->spread == SPREAD_NONE &&
+        bool may_share = form->members > 1 && form->spread == SPREAD_NONE && devices > 0 &&
                          devices * 2u <= state->devices_max;
 
         return form->near_required || form->spread == SPREAD_RACK || may_share;
@@ -29,15 +29,16 @@ static int by_domain(const void *a, const void *b)
         return (x->node > y->node) - (x->node < y->node);
 }
 
-/* What a node offers: members may share it, each is one more place, ready later. Wide work on
- * linked devices fits only where all of a node's are linked: its groups need no telling apart. */
+/* What a node offers: members may share it, each is one more place, ready later; members without
+ * devices, for whose cores nothing is reckoned, may not. Wide work on linked devices fits only where
+ * all of a node's are linked: its groups need no telling apart. */
 static bool add_places(struct memo *memo, const struct hold_search *search, uint32_t node,
                        enum near_level level, uint32_t *count)
 {
         const struct form *form = &search->bucket->form;
         const struct node_desc *desc = &search->state->nodes[node].desc;
         unsigned each = search->state->shapes[search->bucket->shape].need.devices;
-        uint32_t most = gang_group_size(desc, level) / each;
+        uint32_t most = each > 0 ? gang_group_size(desc, level) / each : 1;
 
         if (form->spread != SPREAD_NONE && most > 1)
                 most = 1;

@@ -324,6 +324,34 @@ static void what_was_held_in_a_rack_is_taken(void **state)
         check_held("");
 }
 
+/* Rescued work may want no device at all: each member is held a node, and waits for its cores. */
+static void rescued_work_without_devices_is_held_a_node_each(void **state)
+{
+        (void)state;
+        open_racks(0);
+        for (uint64_t id = 1; id <= 5; id++) {
+                struct request request = gang(id, "u", 1, 0, NEAR_NONE);
+                request.need.cpu_milli = 16000;
+                submit(request);
+                assert_true(is_placed(id));
+        }
+        for (uint64_t id = 6; id <= 7; id++) {
+                struct request request = gang(id, "u", 2, 0, id == 6 ? NEAR_NONE : NEAR_RACK);
+                request.need.cpu_milli = 8000;
+                submit(request);
+                assert_true(is_waiting(id));
+        }
+        tick_at(10 * 24 * H);
+        assert_int_equal(count_facts(FACT_RESCUED), 2);
+        tick_at(10 * 24 * H + M);
+        assert_int_equal(count_facts(FACT_NODE_HELD), 4);
+        leave(INPUT_EXITED, 1);
+        assert_true(is_placed(6));
+        assert_true(is_waiting(7));
+        leave(INPUT_EXITED, 3);
+        assert_true(is_placed(7));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -340,6 +368,8 @@ int main(void)
                                           close_with_policy),
                 cmocka_unit_test_teardown(a_hold_is_spread_over_racks, close_with_policy),
                 cmocka_unit_test_teardown(what_was_held_in_a_rack_is_taken, close_with_policy),
+                cmocka_unit_test_teardown(rescued_work_without_devices_is_held_a_node_each,
+                                          close_with_policy),
         };
         return cmocka_run_group_tests(tests, models_load, models_drop);
 }
