@@ -40,6 +40,9 @@ uint32_t site_limit_by_room(const struct site *site, const struct need *need, ui
 /* ... and its devices. `rooms[d]`: parts that device d can take, each of another member. */
 uint32_t site_limit_by_devices(uint32_t limit, const uint32_t *rooms, unsigned count, unsigned n);
 
+/* Parts of the need that an empty device of the model can take, each of another member. */
+uint32_t gang_room_when_empty(const struct state *state, const struct need *need, unsigned model);
+
 /* The domain of the fabric that a node, or the group of its devices from `first_device`, lies in;
  * where it is not known the node is one of its own. */
 uint64_t gang_domain_key(const struct node_desc *desc, uint32_t node, unsigned first_device,

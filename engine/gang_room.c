@@ -180,7 +180,7 @@ unsigned gang_group_size(const struct node_desc *desc, enum near_level level)
 
 /* ---- what could ever fit ---- */
 
-static uint32_t room_when_empty(const struct state *state, const struct need *need, unsigned model)
+uint32_t gang_room_when_empty(const struct state *state, const struct need *need, unsigned model)
 {
         struct device_state empty = {0};
         struct part_fit fit;
@@ -264,7 +264,8 @@ static int feasible(struct memo *memo, const struct state *state, const struct n
         if (!form->near_required)
                 required.near = NEAR_NONE;
         for (unsigned m = 0; m < MODELS_MAX; m++)
-                rooms[m] = m < model_count(state->models) ? room_when_empty(state, need, m) : 0;
+                rooms[m] =
+                        m < model_count(state->models) ? gang_room_when_empty(state, need, m) : 0;
         if (!form_is_gang(&required))
                 return single_feasible(state, need, &required, asker, rooms);
         struct gang_scratch *scratch = gang_scratch_of(memo);

@@ -11,9 +11,9 @@
 bool hold_looks_around(const struct state *state, const struct bucket *bucket)
 {
         const struct form *form = &bucket->form;
-        unsigned devices = state->shapes[bucket->shape].need.devices;
-        bool may_share = form->members > 1 && form->spread == SPREAD_NONE && devices > 0 &&
-                         devices * 2u <= state->devices_max;
+        const struct need *need = &state->shapes[bucket->shape].need;
+        bool may_share = form->members > 1 && form->spread == SPREAD_NONE && need->devices > 0 &&
+                         (need->ask != ASK_WHOLE || need->devices * 2u <= state->devices_max);
 
         return form->near_required || form->spread == SPREAD_RACK || may_share;
 }
@@ -29,21 +29,35 @@ static int by_domain(const void *a, const void *b)
         return (x->node > y->node) - (x->node < y->node);
 }
 
-/* What a node offers: members may share it, each is one more place, ready later; members without
- * devices, for whose cores nothing is reckoned, may not. Wide work on linked devices fits only where
- * all of a node's are linked: its groups need no telling apart. */
+/* Devices of one node that so many members need, each of which takes so many parts; at least those
+ * of one member, which lie on different ones. */
+static unsigned devices_for(uint32_t members, unsigned each, uint32_t parts)
+{
+        uint32_t devices = (members * each + parts - 1) / parts;
+
+        return devices > each ? devices : each;
+}
+
+/* What a node offers: members may share it, and parts of members a device; each is one more place,
+ * ready later. Members without devices, for whose cores nothing is reckoned, take a node each. Wide
+ * work on linked devices fits only where all of a node's are linked: its groups need no telling
+ * apart. */
 static bool add_places(struct memo *memo, const struct hold_search *search, uint32_t node,
                        enum near_level level, uint32_t *count)
 {
         const struct form *form = &search->bucket->form;
+        const struct need *need = &search->state->shapes[search->bucket->shape].need;
         const struct node_desc *desc = &search->state->nodes[node].desc;
-        unsigned each = search->state->shapes[search->bucket->shape].need.devices;
-        uint32_t most = each > 0 ? gang_group_size(desc, level) / each : 1;
+        bool one = need->devices == 0 || form->spread != SPREAD_NONE;
+        uint32_t most = one ? 1 : form->members;
+        uint32_t parts =
+                need->devices == 0 ? 1 : gang_room_when_empty(search->state, need, desc->model);
 
-        if (form->spread != SPREAD_NONE && most > 1)
-                most = 1;
-        for (uint32_t m = 1; m <= most && m <= form->members; m++) {
-                int64_t ready = hold_ready_ms(search, node, m * each);
+        for (uint32_t m = 1; parts > 0 && m <= most; m++) {
+                unsigned devices = devices_for(m, need->devices, parts);
+                int64_t ready = devices <= gang_group_size(desc, level)
+                                        ? hold_ready_ms(search, node, devices)
+                                        : INT64_MAX;
                 if (ready == INT64_MAX)
                         return true;
                 if (!memo_room(memo, &memo->hold_places, &memo->hold_places_room, *count,

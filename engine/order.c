@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/decide_impl.h"
+#include "engine/gang.h"
 #include "engine/units.h"
 
 /* ---- what is expected ---- */
@@ -299,17 +300,34 @@ bool order_before(const struct state *state, const struct contender *a, const st
 
 /* ---- nothing starves ---- */
 
+/* Whether only others keep it waiting: no hold, limit, budget or promise, and the pool as it is
+ * described could hold it. What waits for more would keep others from being rescued for as long. */
+static bool only_waits(struct memo *memo, const struct state *state, uint32_t slot)
+{
+        const struct workload *workload = &state->workloads[slot];
+        const struct bucket *bucket = &state->buckets[workload->bucket];
+        const struct request request = {.need = state->shapes[bucket->shape].need,
+                                        .form = bucket->form,
+                                        .tenant = bucket->tenant,
+                                        .class = bucket->class,
+                                        .data = bucket->data};
+        struct admission admission;
+
+        if (!may_start(state, workload))
+                return false;
+        accounts_admit(state, workload->bucket, &admission);
+        return admission.gate == GATE_FIT && request_feasible(memo, state, &request, NULL) == 1;
+}
+
 /* Whoever has waited longest of those that only others keep waiting. */
-static uint32_t longest_overdue(const struct memo *memo, const struct state *state,
-                                int64_t now_ms)
+static uint32_t longest_overdue(struct memo *memo, const struct state *state, int64_t now_ms)
 {
         uint32_t longest = NONE;
 
         for (uint32_t w = 0; w < state->workload_slots.high; w++) {
                 const struct workload *it = &state->workloads[w];
-                struct admission admission;
                 bool told = false;
-                if (!it->live || it->members_placed > 0 || it->rescued || !may_start(state, it) ||
+                if (!it->live || it->members_placed > 0 || it->rescued ||
                     waited_ms(state, w, now_ms) < RESCUE_AFTER_MS ||
                     (longest != NONE &&
                      waited_ms(state, w, now_ms) <= waited_ms(state, longest, now_ms)))
@@ -317,27 +335,21 @@ static uint32_t longest_overdue(const struct memo *memo, const struct state *sta
                 for (uint32_t i = 0; i < memo->facts_count; i++)
                         told |= memo->facts[i].kind == FACT_RESCUED &&
                                 memo->facts[i].rescued == it->id;
-                accounts_admit(state, it->bucket, &admission);
-                if (!told && admission.gate == GATE_FIT)
+                if (!told && only_waits(memo, state, w))
                         longest = w;
         }
         return longest;
 }
 
-/* Units of rescued work, but for what a limit, a budget or others' promises hold up: that would keep
- * the others from being rescued for as long. */
-static uint64_t rescued_in_play(const struct state *state)
+/* Units of rescued work that runs, or only waits. */
+static uint64_t rescued_in_play(struct memo *memo, const struct state *state)
 {
         uint64_t units = 0;
 
         for (uint32_t w = 0; state->rescued_units > 0 && w < state->workload_slots.high; w++) {
                 const struct workload *it = &state->workloads[w];
-                struct admission admission = {.gate = GATE_FIT};
-                if (!it->live || !it->rescued)
-                        continue;
-                if (it->members_placed == 0)
-                        accounts_admit(state, it->bucket, &admission);
-                if (admission.gate == GATE_FIT && (it->members_placed > 0 || may_start(state, it)))
+                if (it->live && it->rescued &&
+                    (it->members_placed > 0 || only_waits(memo, state, w)))
                         units += workload_units(state, w);
         }
         return units;
@@ -345,7 +357,7 @@ static uint64_t rescued_in_play(const struct state *state)
 
 int decide_rescues(struct memo *memo, const struct state *state, int64_t now_ms, struct err *err)
 {
-        uint64_t all = 0, units = rescued_in_play(state);
+        uint64_t all = 0, units = rescued_in_play(memo, state);
 
         for (unsigned m = 0; m < MODELS_MAX; m++)
                 all += state->capacity[m];
