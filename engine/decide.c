@@ -254,6 +254,16 @@ int requeue(struct memo *memo, const struct state *state, uint32_t slot, enum re
         return 0;
 }
 
+int notice(struct memo *memo, const struct fact_noticed *noticed, struct err *err)
+{
+        struct fact *fact = fact_add(memo, FACT_NOTICED);
+
+        if (!fact)
+                return no_memory(err);
+        fact->noticed = *noticed;
+        return 0;
+}
+
 bool is_told(const struct memo *memo, uint32_t facts, uint64_t workload)
 {
         for (uint32_t i = 0; i < facts; i++)
@@ -276,15 +286,13 @@ int decide_overtime(struct memo *memo, const struct state *state, int64_t now_ms
                 if (!workload->live || workload->members_placed == 0 ||
                     workload->notice_until_ms || !is_overtime(workload, now_ms))
                         continue;
-                struct fact *fact = fact_add(memo, FACT_NOTICED);
-                if (!fact)
-                        return no_memory(err);
-                fact->noticed.workload = workload->id;
-                fact->noticed.plan = NONE;
-                fact->noticed.cause = NOTICE_TIME_LIMIT;
-                fact->noticed.leave_by_ms = 0;
-                fact->noticed.until_ms = now_ms;
-                fact->noticed.units = 0;
+                const struct fact_noticed noticed = {.workload = workload->id,
+                                                     .plan = NONE,
+                                                     .cause = NOTICE_TIME_LIMIT,
+                                                     .until_ms = now_ms};
+                int rc = notice(memo, &noticed, err);
+                if (rc)
+                        return rc;
         }
         return 0;
 }

@@ -23,6 +23,8 @@ int requeue(struct memo *memo, const struct state *state, uint32_t slot, enum re
 /* Adds notices for running work whose time limit is over. */
 int decide_overtime(struct memo *memo, const struct state *state, int64_t now_ms, struct err *err);
 
+/* The fact that running work is told to stop. */
+int notice(struct memo *memo, const struct fact_noticed *noticed, struct err *err);
 /* Whether one of the first `facts` of this group tells it to stop. */
 bool is_told(const struct memo *memo, uint32_t facts, uint64_t workload);
 

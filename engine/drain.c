@@ -133,15 +133,14 @@ int decide_drains(struct memo *memo, const struct state *state, int64_t now_ms, 
                 if (by_ms == INT64_MAX || !is_due(state, w, by_ms, now_ms, &until) ||
                     workload_is_frozen(state, workload) || is_told(memo, before, workload->id))
                         continue;
-                struct fact *fact = fact_add(memo, FACT_NOTICED);
-                if (!fact)
-                        return no_memory(err);
-                fact->noticed.workload = workload->id;
-                fact->noticed.plan = NONE;
-                fact->noticed.cause = cause;
-                fact->noticed.until_ms = until;
-                fact->noticed.leave_by_ms = by_ms;
-                fact->noticed.units = 0;
+                const struct fact_noticed noticed = {.workload = workload->id,
+                                                     .plan = NONE,
+                                                     .cause = cause,
+                                                     .until_ms = until,
+                                                     .leave_by_ms = by_ms};
+                int rc = notice(memo, &noticed, err);
+                if (rc)
+                        return rc;
         }
         return 0;
 }

@@ -276,6 +276,15 @@ struct fact_kept {
         struct fact_allocated place;
 };
 
+struct fact_noticed {
+        uint64_t workload;
+        uint32_t plan;                  /* NONE unless the cause is PLAN */
+        enum notice_cause cause;
+        int64_t until_ms;               /* it is not ended before */
+        int64_t leave_by_ms;            /* DRAIN, MAINTENANCE: when a node is to be empty */
+        uint64_t units;                 /* PLAN: that it holds */
+};
+
 struct fact_layout {
         uint32_t node;
         uint32_t epoch;                 /* of the device, grows by one a step */
@@ -315,14 +324,7 @@ struct fact {
                 uint16_t tree;                  /* PROMISES_SEEN: a root tenant */
                 struct fact_planned planned;
                 struct fact_kept kept;
-                struct {
-                        uint64_t workload;
-                        uint32_t plan;          /* NONE unless the cause is PLAN */
-                        enum notice_cause cause;
-                        int64_t until_ms;       /* it is not ended before */
-                        int64_t leave_by_ms;    /* DRAIN, MAINTENANCE: when a node is to be empty */
-                        uint64_t units;         /* PLAN: that it holds */
-                } noticed;
+                struct fact_noticed noticed;
                 uint64_t stays;                 /* NOTICE_WITHDRAWN: workload */
                 struct {
                         uint32_t plan;

@@ -87,16 +87,11 @@ static int stop(struct memo *memo, const struct workload *workload, int64_t unti
 {
         if (workload->service)
                 return 0;
-        struct fact *fact = fact_add(memo, FACT_NOTICED);
-        if (!fact)
-                return no_memory(err);
-        fact->noticed.workload = workload->id;
-        fact->noticed.plan = NONE;
-        fact->noticed.cause = NOTICE_IDLE;
-        fact->noticed.until_ms = until_ms;
-        fact->noticed.leave_by_ms = 0;
-        fact->noticed.units = 0;
-        return 0;
+        const struct fact_noticed noticed = {.workload = workload->id,
+                                             .plan = NONE,
+                                             .cause = NOTICE_IDLE,
+                                             .until_ms = until_ms};
+        return notice(memo, &noticed, err);
 }
 
 int decide_idle(struct memo *memo, const struct state *state, int64_t now_ms, struct err *err)

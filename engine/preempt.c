@@ -96,15 +96,15 @@ static int emit(struct search *search, enum plan_cause cause, uint64_t cost, str
         }
         for (uint32_t v = 0; v < scratch->victims_count; v++) {
                 const struct workload *victim = &state->workloads[scratch->victims[v].slot];
-                fact = fact_add(search->memo, FACT_NOTICED);
-                if (!fact)
-                        return no_memory(err);
-                fact->noticed.workload = victim->id;
-                fact->noticed.plan = plan;
-                fact->noticed.cause = NOTICE_PLAN;
-                fact->noticed.leave_by_ms = 0;
-                fact->noticed.until_ms = now_ms + class_of(state, victim->bucket)->notice_ms;
-                fact->noticed.units = units_held(state, scratch->victims[v].slot);
+                const struct fact_noticed noticed = {
+                        .workload = victim->id,
+                        .plan = plan,
+                        .cause = NOTICE_PLAN,
+                        .until_ms = now_ms + class_of(state, victim->bucket)->notice_ms,
+                        .units = units_held(state, scratch->victims[v].slot)};
+                int rc = notice(search->memo, &noticed, err);
+                if (rc)
+                        return rc;
         }
         return 1;
 }
