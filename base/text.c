@@ -62,6 +62,28 @@ void text_add(struct text *text, const char *format, ...)
                 text->size += (size_t)length;
 }
 
+void text_add_bytes(struct text *text, const char *bytes, size_t size)
+{
+        if (!make_room(text, size))
+                return;
+        memcpy(text->bytes + text->size, bytes, size);
+        text->size += size;
+        text->bytes[text->size] = '\0';
+}
+
+void text_add_i64(struct text *text, int64_t number)
+{
+        char digits[DECIMAL_MAX], *at = digits + sizeof digits;
+        uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+
+        do
+                *--at = (char)('0' + (int)(rest % 10));
+        while ((rest /= 10) > 0);
+        if (number < 0)
+                *--at = '-';
+        text_add_bytes(text, at, (size_t)(digits + sizeof digits - at));
+}
+
 void text_add_csv(struct text *text, const char *field)
 {
         if (!strpbrk(field, ",\"\r\n")) {

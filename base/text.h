@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct text {
         char *bytes;                    /* terminated; NULL while empty. Freed by text_done() */
@@ -17,6 +18,9 @@ struct text {
 void text_done(struct text *text);                      /* a zeroed one is fine */
 
 void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+void text_add_bytes(struct text *text, const char *bytes, size_t size);
+void text_add_i64(struct text *text, int64_t number); /* in decimals */
 
 /* One field of a line of CSV: in quotes where it must be. */
 void text_add_csv(struct text *text, const char *field);

@@ -70,6 +70,26 @@ struct accounts {
         uint64_t stopped_units;
 };
 
+/* Its tables and their lengths: for copies and snapshots. */
+#define ACCOUNTS_TABLES(X, tenants) \
+        X(held, (size_t)(tenants)*DIMENSIONS_END) \
+        X(spare, (size_t)(tenants)*DEVICE_DIMENSIONS) \
+        X(within, (size_t)(tenants)*DEVICE_DIMENSIONS) \
+        X(pot, (size_t)(tenants)*DEVICE_DIMENSIONS) \
+        X(drawn, (size_t)(tenants)*DEVICE_DIMENSIONS) \
+        X(pot_of, (size_t)(tenants)*DEVICE_DIMENSIONS) \
+        X(reserved, (size_t)(tenants)*DEVICE_DIMENSIONS) \
+        X(reserved_keep, (size_t)(tenants)*DEVICE_DIMENSIONS) \
+        X(root, (tenants)) \
+        X(briefs, (tenants)) \
+        X(first, (tenants)) \
+        X(last, (tenants)) \
+        X(standard, (tenants)) \
+        X(demoted, (tenants)) \
+        X(dirty, (tenants)) \
+        X(budgets, (size_t)(tenants)*TENANT_BUDGETS_MAX) \
+        X(counted_ms, (tenants))
+
 /* NULL with err: out of memory. */
 struct accounts *accounts_new(const struct tenancy *tenancy, struct err *err);
 void accounts_free(struct accounts *accounts);          /* NULL is fine */

@@ -5,14 +5,6 @@
 #include "base/map.h"
 #include "base/mem.h"
 
-/* The newest runs, in seconds, as they came; and sorted, as of the last freeze. */
-struct runs {
-        uint32_t newest[RUN_TIMES_KEPT], sorted[RUN_TIMES_KEPT];
-        uint64_t added;
-        uint32_t sorted_count;
-        bool changed;
-};
-
 struct run_times {
         uint32_t tenants;
         struct runs all;
@@ -129,6 +121,21 @@ void run_times_copy_all(struct run_times *to, const struct run_times *from)
 {
         to->all = from->all;
         memcpy(to->of_width, from->of_width, sizeof to->of_width);
+}
+
+uint32_t run_times_kinds(const struct run_times *times)
+{
+        return 1 + WIDTHS + times->tenants * (WIDTHS + 1);
+}
+
+struct runs *run_times_kind(struct run_times *times, uint32_t kind)
+{
+        if (kind == 0)
+                return &times->all;
+        if (--kind < WIDTHS)
+                return &times->of_width[kind];
+        kind -= WIDTHS;
+        return &times->of_tenant[kind / (WIDTHS + 1)][kind % (WIDTHS + 1)];
 }
 
 static const struct runs *runs_that_know(const struct run_times *times, uint32_t tenant,

@@ -41,4 +41,15 @@ int64_t run_times_expect(const struct run_times *times, uint32_t tenant, unsigne
 /* Whether enough is known for that; else it is RUN_TIME_UNKNOWN_MS. */
 bool run_times_known(const struct run_times *times, uint32_t tenant, unsigned width);
 
+/* The newest runs of one kind, in seconds, as they came; and sorted, as of the last freeze. For
+ * snapshots: kinds are numbered from 0, below run_times_kinds(). */
+struct runs {
+        uint32_t newest[RUN_TIMES_KEPT], sorted[RUN_TIMES_KEPT];
+        uint64_t added;
+        uint32_t sorted_count;
+        bool changed;
+};
+uint32_t run_times_kinds(const struct run_times *times);
+struct runs *run_times_kind(struct run_times *times, uint32_t kind);
+
 uint64_t run_times_hash(const struct run_times *times, uint32_t tenants);

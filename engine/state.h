@@ -241,6 +241,22 @@ struct state {
 
 #define CHANGES_RING 65536u
 
+/* Its tables, and how much of each is in use: for copies and snapshots. */
+#define STATE_TABLES(X, state) \
+        X(nodes, (state)->node_slots.high) \
+        X(devices, (size_t)(state)->node_slots.high *NODE_DEVICES_MAX) \
+        X(shapes, (state)->shapes_count) \
+        X(fits, (size_t)(state)->shapes_count *MODELS_MAX) \
+        X(units, (size_t)(state)->shapes_count *MODELS_MAX) \
+        X(least, (size_t)(state)->shapes_count *MODELS_MAX) \
+        X(buckets, (state)->buckets_count) \
+        X(workloads, (state)->workload_slots.high) \
+        X(members, (state)->member_slots.high) \
+        X(parts, (state)->part_slots.high) \
+        X(plans, (state)->plan_slots.high) \
+        X(plan_places, (state)->plan_place_slots.high) \
+        X(afters, (state)->after_slots.high)
+
 /* NULL: out of memory. `models` must outlive the state. Bounds of 0 take defaults that hold
  * `nodes_max` (at least 1) nodes. */
 struct state *state_new(const struct model_table *models, const struct state_bounds *bounds);
@@ -255,6 +271,11 @@ uint64_t state_hash(const struct state *state);
 /* Invariants: sums of every node and device against what its members hold, lists against counts,
  * units of every device. Asserts; for tests, O(state). */
 void state_check(const struct state *state);
+
+/* Enters every key anew, after the tables were filled with those of another state. */
+void state_enter_all(struct state *state);
+/* What a shape comes to on the first `models` ones, after the table of shapes was. */
+void state_measure_shape(struct state *state, uint32_t shape, uint32_t models);
 
 /* Look-ups; NONE where there is none. */
 uint32_t state_node(const struct state *state, unsigned name);

@@ -77,19 +77,15 @@ static void find_least(struct state *state, uint32_t shape, unsigned model_id)
                 state->least[at].memory_mib = model->profiles[part->profile].memory_mib;
 }
 
-static uint32_t intern_shape(struct state *state, const struct need *need)
+void state_measure_shape(struct state *state, uint32_t number, uint32_t models)
 {
-        uint32_t number = state_shape(state, need);
-
-        if (number != NONE)
-                return number;
-        assert(state->shapes_count < state->bounds.shapes_max);
-        number = state->shapes_count;
         struct shape *shape = &state->shapes[number];
+        const struct need *need = &shape->need;
         const char *profile = need->profile ? vocab_text(state->vocab, need->profile) : NULL;
-        shape->need = *need;
-        shape->fits_count = (uint32_t)model_count(state->models);
-        for (unsigned m = 0; m < shape->fits_count; m++) {
+
+        shape->models = 0;
+        shape->fits_count = models;
+        for (unsigned m = 0; m < models; m++) {
                 const struct model *model = model_get(state->models, m);
                 struct part_fit *fit = &state->fits[(size_t)number * MODELS_MAX + m];
                 if (!(need->models >> m & 1) || !part_fit_make(model, need, profile, fit))
@@ -97,7 +93,18 @@ static uint32_t intern_shape(struct state *state, const struct need *need)
                 shape->models |= 1ull << m;
                 find_least(state, number, m);
         }
-        state->shapes_count++;
+}
+
+static uint32_t intern_shape(struct state *state, const struct need *need)
+{
+        uint32_t number = state_shape(state, need);
+
+        if (number != NONE)
+                return number;
+        assert(state->shapes_count < state->bounds.shapes_max);
+        number = state->shapes_count++;
+        state->shapes[number].need = *need;
+        state_measure_shape(state, number, (uint32_t)model_count(state->models));
         map_enter(state->shape_by_hash, free_key(state->shape_by_hash, need_hash(need)), number);
         return number;
 }
@@ -139,4 +146,41 @@ void enter_buckets(struct state *state)
                 uint64_t key = bucket_hash(bucket->shape, &request);
                 map_enter(state->bucket_by_hash, free_key(state->bucket_by_hash, key), b);
         }
+}
+
+/* ---- every key anew ---- */
+
+static void enter_workloads(struct state *state)
+{
+        map_clear(state->workload_by_id);
+        map_clear(state->first_of_group);
+        map_clear(state->array_running);
+        for (uint32_t w = 0; w < state->workload_slots.high; w++) {
+                const struct workload *workload = &state->workloads[w];
+                if (!workload->live)
+                        continue;
+                map_enter(state->workload_by_id, workload->id, w);
+                if (workload->group && workload->group_prev == NONE)
+                        map_enter(state->first_of_group, workload->group, w);
+                if (workload->array && workload->members_placed > 0) {
+                        uint32_t running = map_get(state->array_running, workload->array);
+                        map_enter(state->array_running, workload->array,
+                                  running == MAP_NONE ? 1 : running + 1);
+                }
+        }
+}
+
+void state_enter_all(struct state *state)
+{
+        map_clear(state->node_by_name);
+        map_clear(state->shape_by_hash);
+        for (uint32_t n = 0; n < state->node_slots.high; n++)
+                if (state->nodes[n].status != NODE_FREE_SLOT)
+                        map_enter(state->node_by_name, state->nodes[n].desc.name, n);
+        for (uint32_t s = 0; s < state->shapes_count; s++) {
+                uint64_t key = need_hash(&state->shapes[s].need);
+                map_enter(state->shape_by_hash, free_key(state->shape_by_hash, key), s);
+        }
+        enter_buckets(state);
+        enter_workloads(state);
 }

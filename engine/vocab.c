@@ -26,7 +26,7 @@ struct pot {
 
 struct vocab {
         struct arena *arena;
-        struct pot words, names, labels, wheres;
+        struct pot pots[VOCAB_KINDS_END];
 };
 
 static uint64_t bytes_hash(const void *bytes, size_t size)
@@ -95,10 +95,9 @@ struct vocab *vocab_new(void)
 
         if (!vocab)
                 return NULL;
-        pot_init(&vocab->words, VOCAB_WORDS_MAX);
-        pot_init(&vocab->names, VOCAB_NAMES_MAX);
-        pot_init(&vocab->labels, VOCAB_WORDS_MAX);
-        pot_init(&vocab->wheres, VOCAB_WORDS_MAX);
+        for (unsigned kind = 0; kind < VOCAB_KINDS_END; kind++)
+                pot_init(&vocab->pots[kind],
+                         kind == VOCAB_NAMES ? VOCAB_NAMES_MAX : VOCAB_WORDS_MAX);
         vocab->arena = arena_new(0, 0);
         if (!vocab->arena) {
                 vocab_free(vocab);
@@ -117,10 +116,8 @@ void vocab_free(struct vocab *vocab)
 {
         if (!vocab)
                 return;
-        pot_done(&vocab->words);
-        pot_done(&vocab->names);
-        pot_done(&vocab->labels);
-        pot_done(&vocab->wheres);
+        for (unsigned kind = 0; kind < VOCAB_KINDS_END; kind++)
+                pot_done(&vocab->pots[kind]);
         arena_free(vocab->arena);
         mem_free(vocab);
 }
@@ -148,36 +145,36 @@ static const char *text_of(const struct pot *pot, unsigned id)
 
 int vocab_word(struct vocab *vocab, const char *text, struct err *err)
 {
-        return enter_text(vocab, &vocab->words, text, err);
+        return enter_text(vocab, &vocab->pots[VOCAB_WORDS], text, err);
 }
 
 int vocab_find(const struct vocab *vocab, const char *text)
 {
         uint64_t key;
 
-        return (int)pot_find(&vocab->words, text, strlen(text), &key);
+        return (int)pot_find(&vocab->pots[VOCAB_WORDS], text, strlen(text), &key);
 }
 
 const char *vocab_text(const struct vocab *vocab, unsigned word)
 {
-        return text_of(&vocab->words, word);
+        return text_of(&vocab->pots[VOCAB_WORDS], word);
 }
 
 int vocab_name(struct vocab *vocab, const char *text, struct err *err)
 {
-        return enter_text(vocab, &vocab->names, text, err);
+        return enter_text(vocab, &vocab->pots[VOCAB_NAMES], text, err);
 }
 
 int vocab_name_find(const struct vocab *vocab, const char *text)
 {
         uint64_t key;
 
-        return (int)pot_find(&vocab->names, text, strlen(text), &key);
+        return (int)pot_find(&vocab->pots[VOCAB_NAMES], text, strlen(text), &key);
 }
 
 const char *vocab_name_text(const struct vocab *vocab, unsigned name)
 {
-        return text_of(&vocab->names, name);
+        return text_of(&vocab->pots[VOCAB_NAMES], name);
 }
 
 /* Sorts rows of `width` numbers, so that sets compare as bytes. */
@@ -218,7 +215,8 @@ int vocab_labels(struct vocab *vocab, const struct label *labels, size_t count, 
                                        vocab_text(vocab, numbers[2 * i]));
         if (count == 0)
                 return 0;
-        return pot_enter(vocab, &vocab->labels, numbers, count * 2 * sizeof *numbers, err);
+        return pot_enter(vocab, &vocab->pots[VOCAB_LABELS], numbers, count * 2 * sizeof *numbers,
+                         err);
 }
 
 int vocab_wheres(struct vocab *vocab, const struct where *wheres, size_t count, struct err *err)
@@ -236,7 +234,54 @@ int vocab_wheres(struct vocab *vocab, const struct where *wheres, size_t count, 
         sort_rows(numbers, count, 3);
         if (count == 0)
                 return 0;
-        return pot_enter(vocab, &vocab->wheres, numbers, count * 3 * sizeof *numbers, err);
+        return pot_enter(vocab, &vocab->pots[VOCAB_WHERES], numbers, count * 3 * sizeof *numbers,
+                         err);
+}
+
+/* ---- entries as bytes ---- */
+
+uint32_t vocab_count(const struct vocab *vocab, enum vocab_kind kind)
+{
+        return vocab->pots[kind].count;
+}
+
+const void *vocab_bytes(const struct vocab *vocab, enum vocab_kind kind, uint32_t id,
+                        size_t *ret_size)
+{
+        assert(id > 0);
+        assert(id <= vocab->pots[kind].count);
+        *ret_size = vocab->pots[kind].entries[id - 1].size;
+        return vocab->pots[kind].entries[id - 1].bytes;
+}
+
+/* Sets are rows of word ids, and in where conditions an operator. */
+static bool is_set(const struct vocab *vocab, enum vocab_kind kind, const void *bytes, size_t size)
+{
+        size_t width = kind == VOCAB_LABELS ? 2 : 3;
+        size_t rows_max = kind == VOCAB_LABELS ? VOCAB_LABELS_MAX : VOCAB_WHERES_MAX;
+        uint16_t numbers[SET_NUMBERS_MAX];
+
+        if (size == 0 || size % (width * sizeof *numbers) != 0 ||
+            size > rows_max * width * sizeof *numbers)
+                return false;
+        memcpy(numbers, bytes, size);
+        for (size_t i = 0; i < size / sizeof *numbers; i++)
+                if (i % width == 2 ? numbers[i] > WHERE_BELOW
+                                   : numbers[i] == 0 || numbers[i] > vocab->pots[VOCAB_WORDS].count)
+                        return false;
+        return true;
+}
+
+int vocab_enter(struct vocab *vocab, enum vocab_kind kind, const void *bytes, size_t size,
+                struct err *err)
+{
+        bool right = kind == VOCAB_LABELS || kind == VOCAB_WHERES
+                             ? is_set(vocab, kind, bytes, size)
+                             : size > 0 && size < VOCAB_WORD_MAX && !memchr(bytes, '\0', size);
+
+        if (!right)
+                return err_set(err, ERR_INPUT, "these bytes are no entry of a vocabulary");
+        return pot_enter(vocab, &vocab->pots[kind], bytes, size, err);
 }
 
 /* The value behind the sign. */
@@ -365,10 +410,10 @@ bool vocab_meets(const struct vocab *vocab, unsigned labels, unsigned wheres)
 {
         if (wheres == 0)
                 return true;
-        if (wheres > vocab->wheres.count || labels > vocab->labels.count)
+        if (wheres > vocab->pots[VOCAB_WHERES].count || labels > vocab->pots[VOCAB_LABELS].count)
                 return false;
-        const struct entry *set = &vocab->wheres.entries[wheres - 1];
-        const struct entry *have = labels ? &vocab->labels.entries[labels - 1] : NULL;
+        const struct entry *set = &vocab->pots[VOCAB_WHERES].entries[wheres - 1];
+        const struct entry *have = labels ? &vocab->pots[VOCAB_LABELS].entries[labels - 1] : NULL;
         uint16_t numbers[SET_NUMBERS_MAX], pairs[SET_NUMBERS_MAX];
         size_t pair_count = have ? have->size / (2 * sizeof *pairs) : 0;
 
@@ -395,10 +440,10 @@ bool vocab_meets_condition(const struct vocab *vocab, unsigned labels, const cha
         enum where_op op;
         const char *wanted = read_op(condition, &op);
 
-        if (labels > vocab->labels.count)
+        if (labels > vocab->pots[VOCAB_LABELS].count)
                 return false;
         if (labels && key_id) {
-                const struct entry *have = &vocab->labels.entries[labels - 1];
+                const struct entry *have = &vocab->pots[VOCAB_LABELS].entries[labels - 1];
                 memcpy(pairs, have->bytes, have->size);
                 for (size_t k = 0; k < have->size / (2 * sizeof *pairs); k++)
                         if (pairs[2 * k] == key_id)

@@ -55,6 +55,16 @@ int vocab_wheres(struct vocab *vocab, const struct where *wheres, size_t count, 
 int vocab_where_parse(struct vocab *vocab, const char *key, const char *condition,
                       struct where *ret_where, struct err *err);
 
+/* All entries of one kind as bytes, by their ids from 1 on: for logs and snapshots. */
+enum vocab_kind { VOCAB_WORDS, VOCAB_NAMES, VOCAB_LABELS, VOCAB_WHERES, VOCAB_KINDS_END };
+uint32_t vocab_count(const struct vocab *vocab, enum vocab_kind kind);
+const void *vocab_bytes(const struct vocab *vocab, enum vocab_kind kind, uint32_t id,
+                        size_t *ret_size);
+/* Enters the bytes of one. Its id, or -ERR_INPUT (they are none of that kind), -ERR_FULL,
+ * -ERR_NOMEM. */
+int vocab_enter(struct vocab *vocab, enum vocab_kind kind, const void *bytes, size_t size,
+                struct err *err);
+
 /* Whether a node with that set of labels meets one condition in words, which need not be known. */
 bool vocab_meets_condition(const struct vocab *vocab, unsigned labels, const char *key,
                            const char *condition);
