@@ -30,7 +30,8 @@ void preempt_scratch_free(struct preempt_scratch *scratch);     /* NULL is fine 
 unsigned plan_causes(const struct state *state, const struct contender *contender, int64_t now_ms,
                      enum plan_cause ret_causes[PLAN_CAUSES_END]);
 
-/* 1: facts of a plan were added; 0: there is none; -ERR_NOMEM. */
+/* `models`: on which it may lie; either only those where it would be spare, or none of them.
+ * 1: facts of a plan were added; 0: there is none; -ERR_NOMEM. */
 int decide_plan_for(struct memo *memo, const struct state *state, uint32_t slot, uint64_t models,
                     enum plan_cause cause, int64_t now_ms, struct err *err);
 
