@@ -11,9 +11,20 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "cli/command.h"
 
 #define CHILD_ARGS_MAX 24
+
+/* A scenario over the file `jobs.csv`; lines may follow it. */
+#define JOBS_SCENARIO                                                            \
+        "kind: Replay\n"                                                         \
+        "name: small\n"                                                          \
+        "pool: {nodes: 1, devices_per_node: 8, model: V100}\n"                   \
+        "workload:\n"                                                            \
+        "  jobs_csv: jobs.csv\n"                                                 \
+        "  columns: {submit: at, duration: ran, devices: gpus, tenant: team}\n"  \
+        "  checkpoint: {every: 5m, restart: 60s}\n"
 
 static char folder[64];
 
@@ -42,6 +53,20 @@ static inline void put(const char *name, const char *text)
                 fail_msg("%s", err.text);
 }
 
+/* `jobs.csv`: so many that a thousand seeds take seconds, and one a moment. */
+static inline void put_many_jobs(void)
+{
+        char text[4096];
+        size_t used = (size_t)snprintf(text, sizeof text, "at,ran,gpus,team\n");
+
+        for (unsigned j = 0; j < 60; j++)
+                used += (size_t)snprintf(text + used, sizeof text - used, "%u,%u,%u,%s\n",
+                                         1700000000 + 60 * j, 600 + j % 7 * 600, 1 + j % 8,
+                                         j % 3 ? "a" : "b");
+        put("jobs.csv", text);
+}
+
+/* Freed with mem_free(). */
 static inline char *text_of(const char *name)
 {
         struct err err = {0};
@@ -51,6 +76,15 @@ static inline char *text_of(const char *name)
         if (file_read(path_of(name), 1 << 22, &text, &size, &err) < 0)
                 fail_msg("%s", err.text);
         return text;
+}
+
+/* The file `err` holds the part. */
+static inline void check_err(const char *part)
+{
+        char *text = text_of("err");
+
+        check_has(text, part);
+        mem_free(text);
 }
 
 /* Starts it; its output goes to the file `out`, what it says of errors to `err`. */
