@@ -304,7 +304,8 @@ static int print_interference(const struct printer *printer, struct err *err)
                 grid_cell(grid, "%s", table->source[m]);
         }
         int rc = finish(printer, grid, "interference, for each neighbour on the same device", err);
-        fputs("every figure above depends on this table, acceptance too (slower work holds its place\n"
+        fputs("every figure above depends on this table, acceptance too (slower work holds its "
+              "place\n"
               "longer): where a figure is assumed, so are they\n",
               printer->file);
         return rc;

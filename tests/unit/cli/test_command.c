@@ -192,7 +192,8 @@ static void the_program_says_what_it_is(void **state)
                 {"help nothing", 2, "", "there is no command 'nothing'"},
                 {"", 2, "", "usage: berth COMMAND"},
                 {"reply", 2, "", "there is no command 'reply'; did you mean 'replay'"},
-                {"replay", 2, "", "name what to work on: berth replay SCENARIO.yaml\nusage: berth replay"},
+                {"replay", 2, "", "name what to work on: berth replay SCENARIO.yaml\n"
+                 "usage: berth replay"},
                 {"replay @/none.yaml", 2, "", "none.yaml: No such file"},
                 {"replay @/bad.yaml", 2, "", "bad.yaml:3: field 'workload.openb_pod': is not known "
                  "here; did you mean 'openb_pods'"},

@@ -119,7 +119,8 @@ static void each_change_is_a_sentence(void **state)
                 {"tenants: {a: {protect: {T4: 2}}}", "tenants: {a: {}}",
                  "a: its protect of T4 (2 devices) ends; running work keeps its places"},
                 {"tenants: {a: {limit: {T4: 8}}}", "tenants: {a: {limit: {T4: 4}}}",
-                 "a: limit on T4 falls from 8 to 4 devices; running work above it goes on, as spare where its class can be"},
+                 "a: limit on T4 falls from 8 to 4 devices; running work above it goes on, as "
+                 "spare where its class can be"},
                 {"tenants: {a: {limit: {jobs: 8}}}", "tenants: {a: {limit: {jobs: 9}}}",
                  "a: limit on jobs rises from 8 to 9"},
                 {"tenants: {a: {}}", "tenants: {a: {limit: {any: 4}}}",

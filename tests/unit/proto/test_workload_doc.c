@@ -38,8 +38,10 @@ static void the_job_of_the_manual_is_read(void **state)
 {
         (void)state;
         struct workload_doc *job = decode_fine(
-                "kind: Workload\nname: llama-sft\ntenant: research/nlp\nclass: training\nmembers: 2\n"
-                "each: {devices: 8, model: \"H100*\", cpu: 64, ram: 512Gi, network: 100Gb, disk: 1Ti}\n"
+                "kind: Workload\nname: llama-sft\ntenant: research/nlp\nclass: training\n"
+                "members: 2\n"
+                "each: {devices: 8, model: \"H100*\", cpu: 64, ram: 512Gi, network: 100Gb,\n"
+                "       disk: 1Ti}\n"
                 "near: {require: rack}\n"
                 "where: {plane: training, labels: {driver: \">=550\"}}\n"
                 "time_limit: 6h\n"
