@@ -4,6 +4,7 @@
 #include "tests/unit/check.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -43,6 +44,14 @@ static inline int open_child_folder(void)
 {
         snprintf(folder, sizeof folder, "/tmp/berth-cli-XXXXXX");
         return mkdtemp(folder) ? 0 : -1;
+}
+
+/* Removes these files; any other one there is a failure. */
+static inline int close_child_folder(const char *const *names, size_t count)
+{
+        for (size_t n = 0; n < count; n++)
+                unlink(path_of(names[n]));
+        return rmdir(folder);
 }
 
 static inline void put(const char *name, const char *text)
@@ -114,6 +123,45 @@ static inline int end_child(pid_t child)
         assert_true(child > 0);
         assert_true(waitpid(child, &status, 0) == child);
         return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* `berth LINE`, split at blanks; the '@' that a word begins with stands for `at`. Its exit code. */
+static inline int run_line(const char *line, const char *at)
+{
+        static char copy[512], words[CHILD_ARGS_MAX][1024];
+        const char *args[CHILD_ARGS_MAX] = {NULL};
+        int count = 0;
+
+        snprintf(copy, sizeof copy, "%s", line);
+        for (char *word = strtok(copy, " "); word && count < CHILD_ARGS_MAX - 1;
+             word = strtok(NULL, " ")) {
+                bool is_at = word[0] == '@';
+                snprintf(words[count], sizeof words[0], "%s%s", is_at ? at : "", word + is_at);
+                args[count] = words[count];
+                count++;
+        }
+        return end_child(start_child(args));
+}
+
+/* A line, how it ends, and parts of what it prints and of what it says. */
+struct child_row {
+        const char *line;
+        int code;
+        const char *out, *err;
+};
+
+static inline void check_rows(const struct child_row *rows, size_t count, const char *at)
+{
+        for (size_t i = 0; i < count; i++) {
+                int code = run_line(rows[i].line, at);
+                char *out = text_of("out"), *err = text_of("err");
+                if (code != rows[i].code)
+                        fail_msg("'%s' ended with %d: %s", rows[i].line, code, err);
+                check_has(out, rows[i].out);
+                check_has(err, rows[i].err);
+                mem_free(out);
+                mem_free(err);
+        }
 }
 
 /* Interrupts it after a while; too soon, before it listens, the while is made longer. */

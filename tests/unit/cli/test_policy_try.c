@@ -28,9 +28,7 @@ static int close_folder(void **state)
                                             "long.yaml", "out", "err", "json"};
 
         (void)state;
-        for (size_t n = 0; n < ARRAY_LEN(names); n++)
-                unlink(path_of(names[n]));
-        return rmdir(folder);
+        return close_child_folder(names, ARRAY_LEN(names));
 }
 
 /* `berth policy try ours.yaml --history history.yaml ...`; its exit code. */

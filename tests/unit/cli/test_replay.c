@@ -33,9 +33,7 @@ static int open_folder(void **state)
 static int close_folder(void **state)
 {
         (void)state;
-        for (size_t n = 0; n < ARRAY_LEN(names); n++)
-                unlink(path_of(names[n]));
-        return rmdir(folder);
+        return close_child_folder(names, ARRAY_LEN(names));
 }
 
 /* `berth replay history.yaml` with up to four words more. */
