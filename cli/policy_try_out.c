@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/err.h"
 #include "base/mem.h"
 #include "cli/grid.h"
 #include "cli/json_out.h"
@@ -83,7 +82,7 @@ static int print_block(const struct printer *printer, uint32_t from, uint32_t un
         struct grid *grid = grid_new(1);
 
         if (!grid)
-                return err_set(err, ERR_NOMEM, "out of memory while printing a table");
+                return grid_no_memory(err);
         grid_column(grid, "tenant", false);
         for (size_t t = 0; t < ARRAY_LEN(titles); t++)
                 grid_column(grid, titles[t], true);
@@ -91,9 +90,7 @@ static int print_block(const struct printer *printer, uint32_t from, uint32_t un
                 tenant_row(printer, grid, t);
         if (until == printer->after->tenants_count)
                 all_row(printer, grid);
-        int rc = grid_print(grid, printer->width, printer->file, err);
-        grid_free(grid);
-        return rc;
+        return grid_finish(grid, NULL, printer->width, printer->file, err);
 }
 
 /* ---- in words ---- */
