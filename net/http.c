@@ -151,11 +151,14 @@ void http_run(struct http_server *server)
 {
         bool more = false;
 
+        assert(!server->is_running); /* MHD does not enter itself */
+        server->is_running = true;
         server->run_wanted = false;
         if (server->plain)
                 more = run_daemon(server->plain);
         for (struct http_daemon *daemon = server->tls; daemon; daemon = daemon->next)
                 more |= run_daemon(daemon);
+        server->is_running = false;
         retire_daemons(server);
         if (more || server->run_wanted)
                 uv_idle_start(&server->again, run_again);
@@ -253,7 +256,7 @@ int http_tls_set(struct http_server *server, const struct http_tls *tls, struct 
         cut_idle(server, true);
         daemon->next = server->tls;
         server->tls = daemon;
-        http_run(server);
+        http_run_soon(server);
         return 0;
 }
 
@@ -388,7 +391,7 @@ void http_drain(struct http_server *server)
         cut_idle(server, false);
         for (struct http_connection *at; (at = server->phases[PHASE_FIRST].first);)
                 http_shut(at);
-        http_run(server);
+        http_run_soon(server);
 }
 
 /* MHD stops only when nothing is suspended. */
@@ -407,6 +410,7 @@ void http_free(struct http_server *server)
         if (!server)
                 return;
         assert(!server->is_freed);
+        assert(!server->is_running);
 
         server->is_freed = true;
         close_listeners(server);

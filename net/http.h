@@ -100,7 +100,7 @@ int http_new(struct uv_loop_s *loop, const struct http_setup *setup,
 
 /* Cuts every connection, tells every stream's `closed`, removes unix sockets. The loop must run on
  * until its handles are closed (uv_run() with nothing else in it returns then); the memory goes
- * there. NULL is fine. */
+ * there. Not from within a handler or a stream's `closed`. NULL is fine. */
 void http_free(struct http_server *server);
 
 /* The certificate for connections from now on; those that stand keep theirs and close after

@@ -56,12 +56,13 @@ static bool must_close(const struct http_connection *connection)
 
 static bool add_headers(struct http_exchange *exchange, struct MHD_Response *response)
 {
-        const char *at = exchange->extra, *end = at + exchange->extra_size;
+        const char *at = exchange->extra;
 
-        while (at < end) {
+        for (size_t left = exchange->extra_size; left > 0;) {
                 const char *value = at + strlen(at) + 1;
                 if (MHD_add_response_header(response, at, value) != MHD_YES)
                         return false;
+                left -= (size_t)(value - at) + strlen(value) + 1;
                 at = value + strlen(value) + 1;
         }
         return !must_close(http_connection_of(exchange)) ||

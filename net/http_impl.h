@@ -127,7 +127,7 @@ struct http_server {
         uv_idle_t again;    /* MHD has more to do than one run did */
         uint32_t cut_count; /* connections in PHASE_CUT */
         uint32_t handles;   /* uv handles that are not closed */
-        bool run_wanted, is_draining, is_freed;
+        bool run_wanted, is_running, is_draining, is_freed;
         struct http_counters counters;
 };
 

@@ -84,7 +84,7 @@ static void on_late(struct http_connection *connection)
         case PHASE_HANDLING:
         case PHASE_CUT:
         case PHASES_END:
-                assert(!"a phase without a bound");
+                assert(false); /* these have no bound */
         }
 }
 

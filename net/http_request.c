@@ -274,7 +274,8 @@ static enum MHD_Result queue_answer(struct http_connection *connection)
 {
         struct http_exchange *exchange = &connection->exchange;
 
-        assert(exchange->response);
+        if (!exchange->response)
+                return MHD_NO; /* there was no memory for one: MHD closes */
         enum MHD_Result rc =
                 MHD_queue_response(connection->mhd, exchange->status, exchange->response);
         MHD_destroy_response(exchange->response);
@@ -315,20 +316,20 @@ enum MHD_Result http_on_request(void *server, struct MHD_Connection *mhd, const 
         switch (exchange->step) {
         case STEP_HEAD:
                 exchange->method = http_method_of(method);
-                if (!check_head(connection))
-                        return exchange->step == STEP_ANSWERED ? queue_answer(connection) : MHD_NO;
-                exchange->step = STEP_BODY;
-                return MHD_YES;
+                if (check_head(connection)) {
+                        exchange->step = STEP_BODY;
+                        return MHD_YES;
+                }
+                /* An answer this early ends the connection: so only where a body would come. */
+                return has_body(connection) ? queue_answer(connection) : MHD_YES;
         case STEP_BODY:
                 return *upload_size > 0 ? take_body(connection, upload, upload_size)
                                         : hand_to_handler(connection);
         case STEP_ANSWERED:
-                /* Refused early, and MHD goes on reading what we do not want. */
-                if (*upload_size > 0 || !exchange->response) {
-                        *upload_size = 0;
-                        return MHD_YES;
-                }
-                return queue_answer(connection);
+                if (exchange->response && *upload_size == 0)
+                        return queue_answer(connection);
+                *upload_size = 0; /* of a body that was refused */
+                return MHD_YES;
         case STEP_NONE:
         case STEP_OPEN:
                 break;
