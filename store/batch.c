@@ -1,6 +1,7 @@
 #include "store/batch.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -156,6 +157,85 @@ int batch_add_usage(struct batch *batch, const struct usage_row *row, struct err
         batch->usage_last = added;
         batch->usage_count++;
         batch->bytes += bytes;
+        return 0;
+}
+
+/* ---- objects ---- */
+
+static struct batch_object *add_object(struct batch *batch, size_t bytes, struct err *err)
+{
+        struct batch_object *added;
+
+        if (check_room(batch, bytes, batch->objects_count, BATCH_OBJECTS_MAX, "objects", err) < 0)
+                return NULL;
+        added = arena_array(batch->arena, 1, sizeof *added);
+        if (!added)
+                (void)no_memory(err);
+        return added;
+}
+
+static void link_object(struct batch *batch, struct batch_object *added, size_t bytes)
+{
+        if (batch->objects_last)
+                batch->objects_last->next = added;
+        else
+                batch->objects = added;
+        batch->objects_last = added;
+        batch->objects_count++;
+        batch->bytes += bytes;
+}
+
+/* False: out of memory. */
+static bool copy_or_null(struct batch *batch, const char *text, const char **ret_copy)
+{
+        *ret_copy = text ? copy_text(batch, text) : NULL;
+        return !text || *ret_copy;
+}
+
+int batch_put_object(struct batch *batch, const struct object *object, struct err *err)
+{
+        struct err mine;
+        struct err *why = err ? err : &mine;
+        int rc = object_check(object, why);
+
+        if (rc < 0)
+                return rc;
+        size_t bytes = sizeof *object + object->size + strlen(object->detail);
+        struct batch_object *added = add_object(batch, bytes, why);
+        if (!added)
+                return -(int)why->code;
+        struct object *to = &added->object;
+        *to = *object;
+        to->body = copy_bytes(batch, object->body, object->size);
+        if (!copy_or_null(batch, object->tenant, &to->tenant) ||
+            !copy_or_null(batch, object->name, &to->name) ||
+            !copy_or_null(batch, object->class, &to->class) ||
+            !copy_or_null(batch, object->owner, &to->owner) ||
+            !copy_or_null(batch, object->state, &to->state) ||
+            !copy_or_null(batch, object->detail, &to->detail) || !to->body)
+                return no_memory(err);
+        link_object(batch, added, bytes);
+        return 0;
+}
+
+int batch_set_object(struct batch *batch, const struct object_change *change, struct err *err)
+{
+        struct err mine;
+        struct err *why = err ? err : &mine;
+        int rc = object_change_check(change, why);
+
+        if (rc < 0)
+                return rc;
+        size_t bytes = sizeof *change + (change->detail ? strlen(change->detail) : 0);
+        struct batch_object *added = add_object(batch, bytes, why);
+        if (!added)
+                return -(int)why->code;
+        added->is_change = true;
+        added->change = *change;
+        if (!copy_or_null(batch, change->state, &added->change.state) ||
+            !copy_or_null(batch, change->detail, &added->change.detail))
+                return no_memory(err);
+        link_object(batch, added, bytes);
         return 0;
 }
 

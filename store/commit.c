@@ -23,6 +23,9 @@ static int put_batch(struct store *store, struct batch *batch, struct log_head *
         }
         if (rc == 0 && batch->key)
                 rc = keys_add(store, batch->key, err);
+        for (struct batch_object *it = batch->objects; it && rc == 0; it = it->next)
+                rc = it->is_change ? object_set(store, &it->change, err)
+                                   : object_put(store, &it->object, err);
         for (struct batch_usage *it = batch->usage; it && rc == 0; it = it->next)
                 rc = rollup_add(store, &it->row, err);
         if (rc < 0)

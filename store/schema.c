@@ -9,9 +9,12 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "store/log.h"
+#include "store/objects.h"
 #include "store/sql.h"
 #include "store/store.h"
 
+#define OBJECT_KIND_ROW(name, number, word) \
+        "INSERT INTO object_kinds VALUES (" #number ", '" word "');"
 #define KIND_ROW(name, number, word) "INSERT INTO kinds VALUES (" #number ", '" word "');"
 
 /* 126000 units x 3600000 ms: one device for one hour (rollup.h). */
@@ -41,6 +44,22 @@ static const char version_1[] =
         " until_ms INTEGER NOT NULL, status INTEGER NOT NULL, body BLOB NOT NULL,"
         " PRIMARY KEY (actor, key)) STRICT;"
         "CREATE INDEX keys_until ON keys (until_ms);"
+        "CREATE TABLE object_kinds (kind INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT;"
+        OBJECT_KINDS(OBJECT_KIND_ROW)
+        "CREATE TABLE objects ("
+        " kind INTEGER NOT NULL, id INTEGER NOT NULL, tenant TEXT NOT NULL, name TEXT NOT NULL,"
+        " class TEXT NOT NULL, owner TEXT NOT NULL, state TEXT NOT NULL, detail TEXT NOT NULL,"
+        " created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL,"
+        " seq INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (kind, id))"
+        " STRICT, WITHOUT ROWID;"
+        "CREATE INDEX objects_live ON objects (kind, id) WHERE ended_ms = 0;"
+        "CREATE INDEX objects_named ON objects (kind, name, id);"
+        "CREATE VIEW workloads AS"
+        " SELECT id, tenant, name, class, owner, state, detail,"
+        "  strftime('%Y-%m-%dT%H:%M:%fZ', created_ms / 1000.0, 'unixepoch') AS submitted,"
+        "  CASE ended_ms WHEN 0 THEN NULL"
+        "   ELSE strftime('%Y-%m-%dT%H:%M:%fZ', ended_ms / 1000.0, 'unixepoch') END AS ended"
+        " FROM objects WHERE kind = 1;"
         "CREATE TABLE usage_hours ("
         " hour_ms INTEGER NOT NULL, tenant TEXT NOT NULL, model TEXT NOT NULL,"
         " class TEXT NOT NULL, method TEXT NOT NULL, bucket TEXT NOT NULL,"

@@ -9,6 +9,8 @@
 
 struct batch;
 struct key_entry;
+struct object;
+struct object_change;
 struct sealed_head;
 struct sqlite3;
 struct sqlite3_stmt;
@@ -61,6 +63,20 @@ struct vfs_count;
         X(CHUNKS, "SELECT body FROM snapshot_chunks WHERE snapshot = ?1 ORDER BY number")        \
         X(CHUNKS_REMOVE, "DELETE FROM snapshot_chunks WHERE rowid IN"                            \
                          " (SELECT rowid FROM snapshot_chunks WHERE snapshot = ?1 LIMIT ?2)")    \
+        X(OBJECT_PUT, "INSERT OR REPLACE INTO objects (kind, id, tenant, name, class, owner,"      \
+                      "  state, detail, created_ms, updated_ms, ended_ms, seq, body)"            \
+                      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)")        \
+        X(OBJECT_SET, "UPDATE objects SET state = coalesce(?3, state),"                          \
+                      "  detail = coalesce(?4, detail), updated_ms = ?5,"                        \
+                      "  ended_ms = CASE ?6 WHEN 0 THEN ended_ms ELSE ?6 END"                    \
+                      " WHERE kind = ?1 AND id = ?2")                                            \
+        X(OBJECT_GET, "SELECT id, tenant, name, class, owner, state, detail, created_ms,"        \
+                      "  updated_ms, ended_ms, seq, body FROM objects"                           \
+                      " WHERE kind = ?1 AND id = ?2")                                            \
+        X(OBJECT_LAST, "SELECT coalesce(max(id), 0) FROM objects WHERE kind = ?1")               \
+        X(OBJECTS_FORGET, "DELETE FROM objects WHERE kind = ?1 AND id IN"                        \
+                          " (SELECT id FROM objects WHERE kind = ?1 AND ended_ms > 0"            \
+                          "  AND ended_ms < ?2 LIMIT ?3)")                                       \
         X(PROBE, "INSERT INTO meta (name, value) VALUES ('probes', 1)"                           \
                  " ON CONFLICT DO UPDATE SET value = value + 1")
 
@@ -115,6 +131,8 @@ int log_append(struct store *store, const struct record *record, struct log_head
 int log_hash_at(struct store *store, uint64_t seq, uint8_t ret_hash[STORE_HASH_BYTES],
                 struct err *err);
 
+int object_put(struct store *store, const struct object *object, struct err *err);
+int object_set(struct store *store, const struct object_change *change, struct err *err);
 int prune_add_head(struct store *store, const struct sealed_head *head, struct err *err);
 int keys_add(struct store *store, const struct key_entry *entry, struct err *err);
 /* Removes at most `rows_max` whose time is over. */
@@ -122,6 +140,8 @@ int keys_forget(struct store *store, int64_t now_ms, uint32_t rows_max, struct e
 int rollup_add(struct store *store, const struct usage_row *row, struct err *err);
 
 /* Bounds and UTF-8 of what a batch or an import brings; -ERR_INPUT. */
+int object_check(const struct object *object, struct err *err);
+int object_change_check(const struct object_change *change, struct err *err);
 int key_check(const struct key_entry *entry, struct err *err);
 int usage_check(const struct usage_row *row, struct err *err);
 int text_check(const char *what, const char *text, size_t bytes_max, struct err *err);
