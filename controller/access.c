@@ -68,7 +68,7 @@ bool access_of_principal(const char *name, const struct tenancy *tenancy, struct
 
 /* ---- what they may ---- */
 
-static bool is_below(const char *tenant, const char *above)
+bool tenant_is_below(const char *tenant, const char *above)
 {
         size_t length = strlen(above);
 
@@ -79,7 +79,7 @@ static bool is_below(const char *tenant, const char *above)
 static bool has_role(const struct who *who, enum tenant_role least, const char *tenant)
 {
         for (unsigned g = 0; tenant && g < who->grants_count; g++)
-                if (who->grants[g].role >= least && is_below(tenant, who->grants[g].tenant))
+                if (who->grants[g].role >= least && tenant_is_below(tenant, who->grants[g].tenant))
                         return true;
         return false;
 }

@@ -56,6 +56,11 @@ static void tell_waiting(struct core *core, const struct err *err)
         }
 }
 
+void core_policy_set(struct core *core, struct policy_doc *policy, uint64_t revision)
+{
+        core_take_policy(core, policy, revision);
+}
+
 void core_when_durable(struct core *core, core_done *done, void *arg)
 {
         static const struct err full = {ERR_FULL, "too many requests wait"};
@@ -220,12 +225,16 @@ static uint32_t members_of(const struct state *state, const struct fact *fact)
         return slot == NONE ? 0 : state->buckets[state->workloads[slot].bucket].form.members;
 }
 
-int core_apply(struct core *core, const struct fact *fact, uint64_t seq, int64_t at_ms)
+static void show(const struct core *core, const struct fact *fact, uint64_t seq)
 {
         for (unsigned w = 0; w < core->watches_count; w++)
                 if (core->watches[w].before)
                         core->watches[w].before(core->watches[w].arg, core->state, fact, seq,
-                                                at_ms);
+                                                core->now_ms);
+}
+
+int core_apply(struct core *core, const struct fact *fact, uint64_t seq, int64_t at_ms)
+{
         int rc = works_follow(core->works, fact, members_of(core->state, fact), seq, at_ms);
         state_apply(core->state, fact, at_ms);
         return rc;
@@ -249,6 +258,7 @@ static int decide_all(struct core *core, const struct input *input, uint64_t seq
                                          core->now_ms, err);
                         if (rc)
                                 return rc;
+                        show(core, &group.facts[i], seq);
                         if (!keep_fact(core, &group.facts[i]) ||
                             core_apply(core, &group.facts[i], seq, core->now_ms) < 0)
                                 return err_set(err, ERR_NOMEM, "out of memory");

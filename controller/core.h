@@ -90,6 +90,9 @@ int core_input(struct act *act, const struct input *input, const struct core_doc
 /* What the act has decided so far, in order: good until the next core_input() of any act. */
 const struct fact *core_facts(const struct act *act, uint32_t *ret_count);
 
+/* Behind the input that brought it into force; the core's from here on. */
+void core_policy_set(struct core *core, struct policy_doc *policy, uint64_t revision);
+
 /* A document, or what became of it, kept with the act. 0, -ERR_INPUT, -ERR_FULL, -ERR_NOMEM. */
 int core_put(struct act *act, const struct object *object, struct err *err);
 int core_set(struct act *act, const struct object_change *change, struct err *err);
@@ -117,7 +120,7 @@ uint64_t core_last_seq(const struct core *core);
 
 /* ---- what others watch ---- */
 
-/* Every fact: before it is applied, as it is decided or recovered; and again when it is durable. */
+/* Every fact as it is decided, before it is applied; and how far the log is durable. */
 struct core_watch {
         void *arg;
         void (*before)(void *arg, const struct state *state, const struct fact *fact, uint64_t seq,

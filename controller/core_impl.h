@@ -60,7 +60,7 @@ struct core {
 
 /* core_recover.c: the state, from snapshot and facts. */
 int core_recover(struct core *core, struct core_recovery *ret_recovery, struct err *err);
-/* Shows the fact to those who watch, then applies it; keeps works in step. */
+/* Applies the fact, and keeps works in step. 0 or -ERR_NOMEM. */
 int core_apply(struct core *core, const struct fact *fact, uint64_t seq, int64_t at_ms);
 /* The policy that a document says, and its accounts. */
 int core_read_policy(struct core *core, const char *text, uint64_t revision,

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "controller/access.h"
 #include "controller/core.h"
+#include "controller/simulated.h"
 #include "controller/works.h"
 #include "engine/explain.h"
 #include "proto/kind.h"
@@ -187,6 +188,8 @@ static int submit_one(struct act *act, struct core *core, const struct submissio
 
         if (rc)
                 return rc;
+        works_find(core_works(core), request->workload)->simulated_ms =
+                simulated_duration_ms(doc);
         rc = core_input(act, &input, document, err);
         *ret_refused = rc == 0 && was_refused(act, request->workload);
         if (rc || *ret_refused)

@@ -42,6 +42,7 @@ struct work {
         uint64_t id;
         uint64_t epoch;                 /* record that allocated it; 0: it waits */
         int64_t started_ms;
+        int64_t simulated_ms;           /* how long it runs where nodes are simulated; 0: not known */
         char *name, *tenant, *user;     /* owned */
         uint32_t document;              /* number of the document: names its array, its group */
         uint32_t stops;
