@@ -167,17 +167,20 @@ int state_image_rows(struct image_in *in, const char *name, const struct fields 
         return rc;
 }
 
-static bool is_model(const struct model_table *models, uint64_t number, const void *bytes,
-                     size_t size)
+static int check_model(const struct model_table *models, uint64_t number, const void *bytes,
+                       size_t size, struct err *err)
 {
         struct text text = {0};
+        bool same = number < model_count(models), failed;
 
-        if (number >= model_count(models))
-                return false;
-        add_model(model_get(models, (unsigned)number), &text);
-        bool same = !text.failed && text.size == size && memcmp(text.bytes, bytes, size) == 0;
+        if (same)
+                add_model(model_get(models, (unsigned)number), &text);
+        failed = text.failed;
+        same = same && !failed && text.size == size && memcmp(text.bytes, bytes, size) == 0;
         text_done(&text);
-        return same;
+        if (failed)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        return same ? 0 : state_image_differs("it was made with other device models", err);
 }
 
 static int read_models(struct image_in *in, const struct model_table *models, struct err *err)
@@ -189,8 +192,8 @@ static int read_models(struct image_in *in, const struct model_table *models, st
                 const void *bytes;
                 size_t size;
                 rc = image_read_string(in, &bytes, &size, err);
-                if (rc == 0 && !is_model(models, m, bytes, size))
-                        rc = state_image_differs("it was made with other device models", err);
+                if (rc == 0)
+                        rc = check_model(models, m, bytes, size, err);
         }
         return rc;
 }
