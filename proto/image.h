@@ -3,9 +3,9 @@
  * Pure apart from the heap. Each table says its name, its columns by name and kind, and how many
  * rows follow; a row is its columns' numbers, low end first, without a gap. A reader finds columns
  * by name: one it does not know is refused (a newer writer), one that is not there (an older one)
- * leaves its field as the caller set it up: 0. Bytes from outside are never trusted: every length is
- * checked before it is used, and lists come back no longer than there is room, words below their
- * end. What numbers mean beyond that is the caller's to check.
+ * leaves its field as the caller set it up: 0. Bytes from outside are never trusted: every length
+ * is checked before it is used, and lists come back no longer than there is room, words below
+ * their end. What numbers mean beyond that is the caller's to check.
  */
 #pragma once
 

@@ -212,7 +212,9 @@ static int read_words(struct image_in *in, struct vocab *vocab, struct err *err)
                         if (rc == 0)
                                 rc = vocab_enter(vocab, kind, bytes, size, err);
                         if (rc > 0)
-                                rc = (uint64_t)rc == id ? 0 : state_image_differs("a word stands twice", err);
+                                rc = (uint64_t)rc == id
+                                             ? 0
+                                             : state_image_differs("a word stands twice", err);
                 }
         }
         return rc;
@@ -243,14 +245,16 @@ static int read_tables(struct image_in *in, struct state *state, struct err *err
         int rc;
 
         if ((rc = state_image_rows(in, "state", &state_fields, state, 1, sizeof *state, err)) < 0 ||
-            (rc = state_image_numbers(in, "capacity", FIELD_U64, state->capacity, MODELS_MAX, err)) < 0 ||
+            (rc = state_image_numbers(in, "capacity", FIELD_U64, state->capacity, MODELS_MAX,
+                                      err)) < 0 ||
             (rc = state_image_numbers(in, "used", FIELD_U64, state->used, MODELS_MAX, err)) < 0)
                 return rc;
         if (!counts_fit(state, &fresh))
                 return state_image_differs("its tables do not fit its bounds", err);
         for (size_t t = 0; rc == 0 && t < ARRAY_LEN(tables); t++)
-                rc = state_image_rows(in, tables[t].name, tables[t].fields, rows_of(state, &tables[t]),
-                               count_of(state, &tables[t]), tables[t].stride, err);
+                rc = state_image_rows(in, tables[t].name, tables[t].fields,
+                                      rows_of(state, &tables[t]), count_of(state, &tables[t]),
+                                      tables[t].stride, err);
         return rc;
 }
 
@@ -269,8 +273,8 @@ static int read_windows(struct image_in *in, struct maintenance *maintenance, st
                 const void *name;
                 size_t size;
                 rc = image_read_string(in, &name, &size, err);
-                if (rc == 0 && size >= MAINTENANCE_NAME_MAX)
-                        rc = state_image_differs("a maintenance window's name is too long", err);
+                if (rc == 0 && (size >= MAINTENANCE_NAME_MAX || memchr(name, '\0', size)))
+                        rc = state_image_differs("a maintenance window's name cannot be one", err);
                 if (rc == 0)
                         memcpy(maintenance->windows[w].name, name, size);
         }

@@ -83,8 +83,9 @@ static int read_runs(struct image_in *in, struct run_times *times, struct err *e
             (rc = state_image_numbers(in, "newest", FIELD_U32, runs->newest, RUN_TIMES_KEPT,
                                       err)) < 0)
                 return rc;
-        if (runs->sorted_count > RUN_TIMES_KEPT)
-                return state_image_differs("more run times than are kept", err);
+        if (runs->added == 0 || runs->sorted_count > RUN_TIMES_KEPT ||
+            runs->sorted_count > runs->added)
+                return state_image_differs("fewer or more run times than are kept", err);
         return state_image_numbers(in, "sorted", FIELD_U32, runs->sorted, RUN_TIMES_KEPT, err);
 }
 

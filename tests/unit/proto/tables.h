@@ -1,4 +1,4 @@
-/* tables.h - what tests ask of tables of fields: that they forget nothing, and values to fill in. */
+/* tables.h - what tests ask of tables of fields: that they forget nothing; values to fill in. */
 #pragma once
 
 #include <stdlib.h>
