@@ -8,7 +8,7 @@
 
 #define SLOTS_MIN 8u
 
-/* An empty slot is all zeros, as new memory comes: a large map costs pages only where it is used. */
+/* An empty slot is all zeros, as new memory comes: of a large map only what is used costs pages. */
 struct map_slot {
         uint64_t key;
         uint32_t held;                  /* value + 1; 0: the slot is empty */

@@ -185,7 +185,8 @@ static int read_amount(const struct kind *kind, const char *text, uint64_t min, 
         if (factor == 0)
                 return fail_form(kind, text, err);
         if (kind == &whole_kind && decimal.fraction > 0)
-                return err_set(err, ERR_INPUT, "'%s' is not a whole number; write one without a point",
+                return err_set(err, ERR_INPUT,
+                               "'%s' is not a whole number; write one without a point",
                                str_show(text, show));
         if (decimal.fraction > FRACTION_DIGITS)
                 return err_set(err, ERR_INPUT, "'%s' has more than %d digits after the point",

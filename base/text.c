@@ -84,6 +84,23 @@ void text_add_i64(struct text *text, int64_t number)
         text_add_bytes(text, at, (size_t)(digits + sizeof digits - at));
 }
 
+void text_add_json(struct text *text, const char *string)
+{
+        text_add_bytes(text, "\"", 1);
+        for (const char *at = string; *at;) {
+                size_t plain = 0;
+                while ((unsigned char)at[plain] >= 0x20 && at[plain] != '"' && at[plain] != '\\')
+                        plain++;
+                text_add_bytes(text, at, plain);
+                at += plain;
+                if (*at == '"' || *at == '\\')
+                        text_add(text, "\\%c", *at++);
+                else if (*at)
+                        text_add(text, "\\u%04x", (unsigned char)*at++);
+        }
+        text_add_bytes(text, "\"", 1);
+}
+
 void text_add_csv(struct text *text, const char *field)
 {
         if (!strpbrk(field, ",\"\r\n")) {

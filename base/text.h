@@ -22,6 +22,9 @@ void text_add(struct text *text, const char *format, ...) __attribute__((format(
 void text_add_bytes(struct text *text, const char *bytes, size_t size);
 void text_add_i64(struct text *text, int64_t number); /* in decimals */
 
+/* The text in quotes, with what JSON wants escaped; it is UTF-8. */
+void text_add_json(struct text *text, const char *string);
+
 /* One field of a line of CSV: in quotes where it must be. */
 void text_add_csv(struct text *text, const char *field);
 

@@ -156,9 +156,9 @@ struct crowd {
         struct policy_doc *policy, *domains;
 };
 
-/* Of each ten tenants one may hold no device: its work waits for its quota. Every class may get what
- * the pods get without a policy, so that the same ones are placed. `apart`: each tenant is a trust
- * domain of its own, so that shares of one device are all of one tenant. */
+/* Of each ten tenants one may hold no device: its work waits for its quota. Every class may get
+ * what the pods get without a policy, so that the same ones are placed. `apart`: each tenant is a
+ * trust domain of its own, so that shares of one device are all of one tenant. */
 static struct policy_doc *crowd_policy(const struct model_table *models, bool apart)
 {
         char *text = mem_new(TENANTS, 96);

@@ -29,6 +29,11 @@ struct grid *grid_new(size_t fixed_count)
         return grid;
 }
 
+int grid_no_memory(struct err *err)
+{
+        return err_set(err, ERR_NOMEM, "out of memory while printing a table");
+}
+
 void grid_free(struct grid *grid)
 {
         for (size_t r = 0; grid && r < grid->rows; r++)
@@ -143,7 +148,7 @@ static int print_block(const struct grid *grid, const size_t *columns, size_t co
                 put_trimmed(text, file);
         free(text);
         scols_unref_table(table);
-        return is_made ? 0 : err_set(err, ERR_NOMEM, "out of memory while printing a table");
+        return is_made ? 0 : grid_no_memory(err);
 }
 
 int grid_print(const struct grid *grid, size_t width, FILE *file, struct err *err)
@@ -152,7 +157,7 @@ int grid_print(const struct grid *grid, size_t width, FILE *file, struct err *er
         size_t count = 0, fixed, used = 0, fixed_used;
 
         if (grid->is_broken)
-                return err_set(err, ERR_NOMEM, "out of memory while printing a table");
+                return grid_no_memory(err);
         for (size_t c = 0; c < grid->fixed; c++) {
                 if (column_width(grid, c) == 0)
                         continue;
@@ -177,4 +182,13 @@ int grid_print(const struct grid *grid, size_t width, FILE *file, struct err *er
                 used += wants + GAP;
         }
         return print_block(grid, columns, count, file, err);
+}
+
+int grid_finish(struct grid *grid, const char *title, size_t width, FILE *file, struct err *err)
+{
+        if (title)
+                fprintf(file, "\n%s\n", title);
+        int rc = grid_print(grid, width, file, err);
+        grid_free(grid);
+        return rc;
 }

@@ -18,6 +18,7 @@ struct grid;
 
 /* `fixed_count`: how many of the first columns stand in every block. NULL: out of memory. */
 struct grid *grid_new(size_t fixed_count);
+int grid_no_memory(struct err *err);                    /* the sentence for it; -ERR_NOMEM */
 void grid_free(struct grid *grid);                      /* NULL is fine */
 
 void grid_column(struct grid *grid, const char *title, bool is_number);
@@ -27,3 +28,5 @@ void grid_cell(struct grid *grid, const char *format, ...) __attribute__((format
 
 /* Prints; a column all of whose cells are empty is left out. 0 or -ERR_NOMEM. */
 int grid_print(const struct grid *grid, size_t width, FILE *file, struct err *err);
+/* The same below an empty line and a title (NULL: neither); frees the grid in any case. */
+int grid_finish(struct grid *grid, const char *title, size_t width, FILE *file, struct err *err);

@@ -1,28 +1,14 @@
-#include <inttypes.h>
 #include <jansson.h>
-#include <math.h>
-#include <string.h>
 
 #include "base/err.h"
 #include "base/mem.h"
 #include "cli/history_out.h"
+#include "cli/json_out.h"
 #include "cli/replay_out.h"
 #include "proto/scenario.h"
 #include "sim/history.h"
 
 #define DECIMAL_MAX 40 /* digits of 128 bits, with the final NUL */
-
-/* jansson takes NULL as a failed value and passes the failure on: it shows at the end, once. */
-
-/* A mean of whole numbers that is one, is written as one. */
-static json_t *number(double value)
-{
-        if (!isfinite(value))
-                return json_null();
-        if (value == floor(value) && fabs(value) < 9e15)
-                return json_integer((json_int_t)value);
-        return json_real(value);
-}
 
 static const char *decimal(unit_ms value, char buf[DECIMAL_MAX])
 {
@@ -42,9 +28,9 @@ static json_t *tenants(const struct history_figures *figures)
         for (uint32_t t = 0; list && t < figures->tenants_count; t++) {
                 const struct history_tenant *tenant = &figures->tenants[t];
                 json_t *entry = json_pack("{s:s, s:o, s:{s:o}, s:o}", "tenant", tenant->name,
-                                          "jobs", number(tenant->jobs), "wait_s", "mean",
-                                          number(tenant->wait_mean_s), "device_hours",
-                                          number(tenant->device_hours));
+                                          "jobs", json_out_number(tenant->jobs), "wait_s", "mean",
+                                          json_out_number(tenant->wait_mean_s), "device_hours",
+                                          json_out_number(tenant->device_hours));
                 if (json_array_append_new(list, entry) < 0) {
                         json_decref(list);
                         return NULL;
@@ -59,7 +45,7 @@ static json_t *gates(const struct history_figures *figures)
 
         for (unsigned g = 0; map && g < HISTORY_GATES; g++)
                 if (json_object_set_new(map, history_gate_name(g),
-                                        number(figures->waited_device_hours[g])) < 0) {
+                                        json_out_number(figures->waited_device_hours[g])) < 0) {
                         json_decref(map);
                         return NULL;
                 }
@@ -88,12 +74,13 @@ static bool add_optional(json_t *entry, const struct history_figures *figures)
         bool ok = true;
 
         if (figures->refused > 0)
-                ok = json_object_set_new(entry, "refused", number(figures->refused)) == 0;
+                ok = json_object_set_new(entry, "refused", json_out_number(figures->refused)) == 0;
         if (ok && figures->has_promises)
                 ok = json_object_set_new(entry, "promises",
                                          json_pack("{s:o, s:o}", "made",
-                                                   number(figures->promises_made), "broken",
-                                                   number(figures->promises_broken))) == 0;
+                                                   json_out_number(figures->promises_made),
+                                                   "broken",
+                                                   json_out_number(figures->promises_broken))) == 0;
         if (ok && figures->has_gates)
                 ok = json_object_set_new(entry, "waited_device_hours_by_gate", gates(figures)) == 0;
         if (ok && figures->has_ledger)
@@ -102,10 +89,11 @@ static bool add_optional(json_t *entry, const struct history_figures *figures)
                 ok = json_object_set_new(
                              entry, "eta",
                              json_pack("{s:o, s:o, s:o}", "estimated_pct",
-                                       number(figures->eta_estimated_pct), "p90_coverage_pct",
-                                       number(figures->eta_p90_coverage_pct),
+                                       json_out_number(figures->eta_estimated_pct),
+                                       "p90_coverage_pct",
+                                       json_out_number(figures->eta_p90_coverage_pct),
                                        "median_relative_error",
-                                       number(figures->eta_median_relative_error))) == 0;
+                                       json_out_number(figures->eta_median_relative_error))) == 0;
         return ok;
 }
 
@@ -113,21 +101,23 @@ static json_t *row_entry(const struct scenario *scenario, const struct history_r
 {
         const struct history_figures *figures = &row->figures;
         char placement[PLACEMENT_TEXT_MAX];
-        json_t *wait =
-                json_pack("{s:o, s:o, s:o, s:o, s:o}", "mean", number(figures->wait_mean_s), "p50",
-                          number(figures->wait_p50_s), "p95", number(figures->wait_p95_s), "p99",
-                          number(figures->wait_p99_s), "max", number(figures->wait_max_s));
+        json_t *wait = json_pack("{s:o, s:o, s:o, s:o, s:o}", "mean",
+                                 json_out_number(figures->wait_mean_s), "p50",
+                                 json_out_number(figures->wait_p50_s), "p95",
+                                 json_out_number(figures->wait_p95_s), "p99",
+                                 json_out_number(figures->wait_p99_s), "max",
+                                 json_out_number(figures->wait_max_s));
         json_t *entry = json_pack(
                 "{s:s, s:s, s:o, s:o, s:{s:o}, s:{s:o}, s:{s:o}, s:o, s:o, s:I, s:o, s:o}",
                 "policy", scenario->policies[row->policy].name, "placement",
-                history_placement_text(row, placement), "jobs", number(figures->jobs), "wait_s",
-                wait, "jct_s", "mean", number(figures->jct_mean_s), "wide_wait_s", "mean",
-                number(figures->wide_wait_mean_s), "short_wait_s", "mean",
-                number(figures->short_wait_mean_s), "utilisation_pct",
-                number(figures->utilisation_pct), "preemptions", number(figures->preemptions),
-                "max_stops_of_one_job", (json_int_t)figures->max_stops_of_one_job,
-                "lost_device_hours", number(figures->lost_device_hours), "tenants",
-                tenants(figures));
+                history_placement_text(row, placement), "jobs", json_out_number(figures->jobs),
+                "wait_s", wait, "jct_s", "mean", json_out_number(figures->jct_mean_s),
+                "wide_wait_s", "mean", json_out_number(figures->wide_wait_mean_s), "short_wait_s",
+                "mean", json_out_number(figures->short_wait_mean_s), "utilisation_pct",
+                json_out_number(figures->utilisation_pct), "preemptions",
+                json_out_number(figures->preemptions), "max_stops_of_one_job",
+                (json_int_t)figures->max_stops_of_one_job, "lost_device_hours",
+                json_out_number(figures->lost_device_hours), "tenants", tenants(figures));
 
         if (entry && !add_optional(entry, figures)) {
                 json_decref(entry);
@@ -136,39 +126,22 @@ static json_t *row_entry(const struct scenario *scenario, const struct history_r
         return entry;
 }
 
-/* The row's line in the text, which grows. False: out of memory. */
-static bool add_line(char **text, size_t *size, json_t *entry)
-{
-        size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(9);
-        size_t length = entry ? json_dumpb(entry, NULL, 0, flags) : 0;
-        char *grown = length > 0 ? mem_resize(*text, *size, *size + length + 1, 1) : NULL;
-
-        if (!grown)
-                return false;
-        *text = grown;
-        json_dumpb(entry, grown + *size, length, flags);
-        grown[*size + length] = '\n';
-        *size += length + 1;
-        return true;
-}
-
 int history_json(const struct scenario *scenario, const struct history_result *result,
                  bool is_whole, char **ret_text, size_t *ret_size, struct err *err)
 {
-        char *text = mem_new(1, 1);
+        char *text = mem_new(1, 1);     /* no row is no failure */
         size_t size = 0;
-        bool ok = text != NULL;
+        int rc = text ? 0 : err_set(err, ERR_NOMEM, "out of memory while writing JSON");
 
-        for (uint32_t r = 0; ok && r < result->rows_count; r++) {
+        for (uint32_t r = 0; rc == 0 && r < result->rows_count; r++) {
                 json_t *entry = row_entry(scenario, &result->rows[r]);
                 if (entry && !is_whole && r + 1 == result->rows_count)
                         json_object_set_new(entry, "stopped", json_true());
-                ok = add_line(&text, &size, entry);
-                json_decref(entry);
+                rc = json_out_add(entry, JSON_COMPACT, &text, &size, err);
         }
-        if (!ok) {
+        if (rc < 0) {
                 mem_free(text);
-                return err_set(err, ERR_NOMEM, "out of memory while writing JSON");
+                return rc;
         }
         *ret_text = text;
         *ret_size = size;

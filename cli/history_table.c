@@ -1,6 +1,5 @@
 #include <inttypes.h>
 
-#include "base/err.h"
 #include "cli/grid.h"
 #include "cli/history_out.h"
 #include "cli/replay_out.h"
@@ -41,20 +40,6 @@ static void start_row(const struct printer *printer, struct grid *grid,
         grid_row(grid);
         grid_cell(grid, "%s", printer->scenario->policies[row->policy].name);
         grid_cell(grid, "%s", history_placement_text(row, text));
-}
-
-static int finish(const struct printer *printer, struct grid *grid, const char *title,
-                  struct err *err)
-{
-        fprintf(printer->file, "\n%s\n", title);
-        int rc = grid_print(grid, printer->width, printer->file, err);
-        grid_free(grid);
-        return rc;
-}
-
-static int no_memory(struct err *err)
-{
-        return err_set(err, ERR_NOMEM, "out of memory while printing a table");
 }
 
 /* ---- what was run ---- */
@@ -139,7 +124,7 @@ static int print_waits(const struct printer *printer, struct err *err)
         bool has_refused = false;
 
         if (!grid)
-                return no_memory(err);
+                return grid_no_memory(err);
         for (size_t t = 0; t < sizeof titles / sizeof titles[0]; t++)
                 grid_column(grid, titles[t], true);
         for (uint32_t r = 0; r < printer->result->rows_count; r++) {
@@ -159,7 +144,8 @@ static int print_waits(const struct printer *printer, struct err *err)
                 for (size_t s = 0; s < sizeof seconds / sizeof seconds[0]; s++)
                         grid_cell(grid, "%.0f", seconds[s]);
         }
-        int rc = finish(printer, grid, "waits in seconds, over all jobs", err);
+        int rc = grid_finish(grid, "waits in seconds, over all jobs", printer->width, printer->file,
+                             err);
         fprintf(printer->file,
                 "wait: end - submit - duration; jct: end - submit; wide: jobs of %d devices or "
                 "more;\nshort: of less than %d s\n",
@@ -177,7 +163,7 @@ static int print_devices(const struct printer *printer, struct err *err)
         struct grid *grid = new_grid();
 
         if (!grid)
-                return no_memory(err);
+                return grid_no_memory(err);
         for (size_t t = 0; t < sizeof titles / sizeof titles[0]; t++)
                 grid_column(grid, titles[t], true);
         for (uint32_t r = 0; r < printer->result->rows_count; r++) {
@@ -192,7 +178,8 @@ static int print_devices(const struct printer *printer, struct err *err)
                 grid_cell(grid, "%.0f", figures->promises_made);
                 grid_cell(grid, "%.0f", figures->promises_broken);
         }
-        return finish(printer, grid, "devices: used, and lost by stopping work", err);
+        return grid_finish(grid, "devices: used, and lost by stopping work", printer->width,
+                           printer->file, err);
 }
 
 static int print_gates(const struct printer *printer, struct err *err)
@@ -201,7 +188,7 @@ static int print_gates(const struct printer *printer, struct err *err)
         bool has_any = false;
 
         if (!grid)
-                return no_memory(err);
+                return grid_no_memory(err);
         for (unsigned g = 0; g < HISTORY_GATES; g++)
                 grid_column(grid, history_gate_name(g), true);
         for (uint32_t r = 0; r < printer->result->rows_count; r++) {
@@ -218,7 +205,8 @@ static int print_gates(const struct printer *printer, struct err *err)
                 }
         }
         if (has_any)
-                return finish(printer, grid, "waited device-hours, by what held the jobs up", err);
+                return grid_finish(grid, "waited device-hours, by what held the jobs up",
+                                   printer->width, printer->file, err);
         grid_free(grid);
         return 0;
 }
@@ -229,7 +217,7 @@ static int print_eta(const struct printer *printer, struct err *err)
         bool has_any = false;
 
         if (!grid)
-                return no_memory(err);
+                return grid_no_memory(err);
         grid_column(grid, "estimated %", true);
         grid_column(grid, "within p90 %", true);
         grid_column(grid, "median relative error", true);
@@ -244,7 +232,8 @@ static int print_eta(const struct printer *printer, struct err *err)
                 grid_cell(grid, "%.2f", figures->eta_median_relative_error);
         }
         if (has_any)
-                return finish(printer, grid, "starts foretold to jobs that had to wait", err);
+                return grid_finish(grid, "starts foretold to jobs that had to wait", printer->width,
+                                   printer->file, err);
         grid_free(grid);
         return 0;
 }

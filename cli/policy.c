@@ -17,7 +17,8 @@ const struct command_option policy_options[] = {
         {"pool", 0, "FILE", "check: hold promises and planes against this pool (kind: Pool)"},
         {"models", 0, "FILE", "know these device models too (kind: DeviceModels)"},
         {"history", 0, "SCENARIO", "try: the jobs and the pool (kind: Replay, of a history)"},
-        {"against", 0, "POLICY", "try: in force before: a file, default (the default) or fifo-skip"},
+        {"against", 0, "POLICY",
+         "try: in force before: a file, default (the default) or fifo-skip"},
         {"seeds", 0, "A..B", "try: these seeds instead of the scenario's"},
         {"json", 0, "FILE|-", "try: write the figures as JSON; - prints them instead of the table"},
         {"quiet", 'q', NULL, "try: no progress"},
@@ -26,7 +27,8 @@ const struct command_option policy_options[] = {
 
 const char policy_details[] =
         "check reads a policy (kind: Policy) and prints what comes out of it: every tenant after\n"
-        "inheritance, every class with its terms in words, and warnings about what is legal but in\n"
+        "inheritance, every class with its terms in words, and warnings about what is legal but "
+        "in\n"
         "vain, such as a limit that can never bind. A Pool document in the same file is taken as\n"
         "the pool. docs/policy.md describes all keys.\n"
         "\n"

@@ -1,7 +1,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/err.h"
 #include "base/mem.h"
 #include "cli/grid.h"
 #include "cli/policy_out.h"
@@ -125,7 +124,7 @@ static int print_block(const struct printer *printer, uint32_t first, uint32_t l
         char title[POLICY_TEXT_MAX];
 
         if (!grid)
-                return err_set(err, ERR_NOMEM, "out of memory while printing a table");
+                return grid_no_memory(err);
         grid_column(grid, "tenant", false);
         for (unsigned c = 0; c < printer->columns_count; c++)
                 grid_column(
@@ -138,9 +137,7 @@ static int print_block(const struct printer *printer, uint32_t first, uint32_t l
         grid_column(grid, "trust", false);
         for (uint32_t i = first; i < last; i++)
                 tenant_row(printer, grid, i);
-        int rc = grid_print(grid, printer->width, printer->file, err);
-        grid_free(grid);
-        return rc;
+        return grid_finish(grid, NULL, printer->width, printer->file, err);
 }
 
 static int print_tenants(const struct printer *printer, struct err *err)

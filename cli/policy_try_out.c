@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/err.h"
 #include "base/mem.h"
 #include "cli/grid.h"
+#include "cli/json_out.h"
 #include "cli/policy_try.h"
 #include "proto/scenario.h"
 #include "sim/history.h"
@@ -82,7 +82,7 @@ static int print_block(const struct printer *printer, uint32_t from, uint32_t un
         struct grid *grid = grid_new(1);
 
         if (!grid)
-                return err_set(err, ERR_NOMEM, "out of memory while printing a table");
+                return grid_no_memory(err);
         grid_column(grid, "tenant", false);
         for (size_t t = 0; t < ARRAY_LEN(titles); t++)
                 grid_column(grid, titles[t], true);
@@ -90,9 +90,7 @@ static int print_block(const struct printer *printer, uint32_t from, uint32_t un
                 tenant_row(printer, grid, t);
         if (until == printer->after->tenants_count)
                 all_row(printer, grid);
-        int rc = grid_print(grid, printer->width, printer->file, err);
-        grid_free(grid);
-        return rc;
+        return grid_finish(grid, NULL, printer->width, printer->file, err);
 }
 
 /* ---- in words ---- */
@@ -211,22 +209,16 @@ int policy_try_print(const struct scenario *scenario, const struct history_resul
         return 0;
 }
 
-/* ---- JSON; jansson takes NULL as a failed value and passes the failure on ---- */
-
-/* A mean of whole numbers that is one, is written as one. */
-static json_t *number(double value)
-{
-        return value == floor(value) && fabs(value) < 9e15 ? json_integer((json_int_t)value)
-                                                           : json_real(value);
-}
+/* ---- JSON ---- */
 
 static json_t *side(double jobs, double mean_s, double p95_s, double stops, double lost,
                     double broken, bool has_promises)
 {
-        return json_pack("{s:o, s:{s:o, s:o}, s:o, s:o, s:o}", "jobs", number(jobs), "wait_s",
-                         "mean", number(mean_s), "p95", number(p95_s), "stops", number(stops),
-                         "lost_device_hours", number(lost), "promises_broken",
-                         has_promises ? number(broken) : json_null());
+        return json_pack("{s:o, s:{s:o, s:o}, s:o, s:o, s:o}", "jobs", json_out_number(jobs),
+                         "wait_s", "mean", json_out_number(mean_s), "p95", json_out_number(p95_s),
+                         "stops", json_out_number(stops), "lost_device_hours",
+                         json_out_number(lost), "promises_broken",
+                         has_promises ? json_out_number(broken) : json_null());
 }
 
 static json_t *side_of_tenant(const struct history_figures *figures, uint32_t number)
@@ -264,7 +256,6 @@ int policy_try_json(const struct scenario *scenario, const struct history_result
 {
         const struct history_figures *before = &result->rows[0].figures;
         const struct history_figures *after = &result->rows[1].figures;
-        size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(9);
         json_t *root = json_pack("{s:s, s:s, s:s, s:I, s:o, s:{s:o, s:o}}", "history",
                                  scenario->name, "before", scenario->policies[0].name, "after",
                                  scenario->policies[1].name, "seeds",
@@ -275,15 +266,5 @@ int policy_try_json(const struct scenario *scenario, const struct history_result
                 json_decref(root);
                 root = NULL;
         }
-        size_t size = root ? json_dumpb(root, NULL, 0, flags) : 0;
-        char *text = size > 0 ? mem_new(size + 2, 1) : NULL;
-
-        if (text) {
-                json_dumpb(root, text, size, flags);
-                text[size] = '\n';
-                *ret_text = text;
-                *ret_size = size + 1;
-        }
-        json_decref(root);
-        return text ? 0 : err_set(err, ERR_NOMEM, "out of memory while writing JSON");
+        return json_out_text(root, ret_text, ret_size, err);
 }

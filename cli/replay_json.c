@@ -1,15 +1,11 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
-#include <string.h>
 
-#include "base/err.h"
-#include "base/mem.h"
+#include "cli/json_out.h"
 #include "cli/replay_out.h"
 #include "proto/scenario.h"
 #include "sim/replay.h"
-
-/* jansson takes NULL as a failed value and passes the failure on: it shows at the end, once. */
 
 static json_t *real(double value)
 {
@@ -86,14 +82,13 @@ static json_t *run_entry(const struct replay_run *run)
         char placement[PLACEMENT_TEXT_MAX], hash[24];
 
         snprintf(hash, sizeof hash, "%016" PRIx64, run->facts_hash);
-        json_t *entry = json_pack("{s:s, s:i, s:o, s:I, s:I, s:o, s:{s:o, s:o}, s:o, s:s}", "placement",
-                                  placement_text(&run->placement, placement), "seeds",
-                                  (int)run->seeds, "acceptance",
-                                  acceptance(&run->acceptance), "accepted",
-                                  (json_int_t)run->accepted, "refused", (json_int_t)run->refused,
-                                  "decisions_per_s", real(run->decisions_per_s), "decide_us", "p50",
-                                  real(run->decide_p50_us), "p99", real(run->decide_p99_us),
-                                  "peak_rss_mib", real(run->peak_rss_mib), "facts_hash", hash);
+        json_t *entry = json_pack(
+                "{s:s, s:i, s:o, s:I, s:I, s:o, s:{s:o, s:o}, s:o, s:s}", "placement",
+                placement_text(&run->placement, placement), "seeds", (int)run->seeds, "acceptance",
+                acceptance(&run->acceptance), "accepted", (json_int_t)run->accepted, "refused",
+                (json_int_t)run->refused, "decisions_per_s", real(run->decisions_per_s),
+                "decide_us", "p50", real(run->decide_p50_us), "p99", real(run->decide_p99_us),
+                "peak_rss_mib", real(run->peak_rss_mib), "facts_hash", hash);
         if (entry && !add_optional(entry, run)) {
                 json_decref(entry);
                 return NULL;
@@ -155,17 +150,5 @@ static json_t *document(const struct scenario *scenario, const struct replay_res
 int replay_json(const struct scenario *scenario, const struct replay_result *result, bool is_whole,
                 char **ret_text, size_t *ret_size, struct err *err)
 {
-        json_t *root = document(scenario, result, is_whole);
-        size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(9);
-        size_t size = root ? json_dumpb(root, NULL, 0, flags) : 0;
-        char *text = size > 0 ? mem_new(size + 1, 1) : NULL;
-
-        if (text) {
-                json_dumpb(root, text, size, flags);
-                text[size] = '\n';
-                *ret_text = text;
-                *ret_size = size + 1;
-        }
-        json_decref(root);
-        return text ? 0 : err_set(err, ERR_NOMEM, "out of memory while writing JSON");
+        return json_out_text(document(scenario, result, is_whole), ret_text, ret_size, err);
 }

@@ -2,7 +2,6 @@
 #include <langinfo.h>
 #include <string.h>
 
-#include "base/err.h"
 #include "base/str.h"
 #include "cli/grid.h"
 #include "cli/replay_out.h"
@@ -67,22 +66,6 @@ static struct grid *new_grid(const char *first)
         grid_column(grid, first, false);
         grid_column(grid, "method", false);
         return grid;
-}
-
-static int finish(const struct printer *printer, struct grid *grid, const char *title,
-                  struct err *err)
-{
-        int rc = 0;
-
-        fprintf(printer->file, "\n%s\n", title);
-        rc = grid_print(grid, printer->width, printer->file, err);
-        grid_free(grid);
-        return rc;
-}
-
-static int no_memory(struct err *err)
-{
-        return err_set(err, ERR_NOMEM, "out of memory while printing a table");
 }
 
 /* ---- what was run ---- */
@@ -168,7 +151,7 @@ static int print_points(const struct printer *printer, struct err *err)
                 return 0;
         struct grid *grid = new_grid("placement");
         if (!grid)
-                return no_memory(err);
+                return grid_no_memory(err);
         for (uint32_t p = 0; p < curve->points_count; p++) {
                 snprintf(title, sizeof title, "at %u %%", curve->points[p].arrived_pct);
                 grid_column(grid, title, true);
@@ -179,10 +162,10 @@ static int print_points(const struct printer *printer, struct err *err)
                 for (uint32_t p = 0; p < curve->points_count && p < run->points_count; p++)
                         stat_cell(printer, grid, &run->points[p].unallocated_pct, "%.2f");
         }
-        return finish(printer, grid,
-                      "unallocated, % of the pool's devices, when this much of it had been "
-                      "requested",
-                      err);
+        return grid_finish(grid,
+                           "unallocated, % of the pool's devices, when this much of it had been "
+                           "requested",
+                           printer->width, printer->file, err);
 }
 
 static int print_acceptance(const struct printer *printer, struct err *err)
@@ -191,7 +174,7 @@ static int print_acceptance(const struct printer *printer, struct err *err)
         struct grid *grid = new_grid("placement");
 
         if (!grid)
-                return no_memory(err);
+                return grid_no_memory(err);
         grid_column(grid, "count %", true);
         grid_column(grid, "slices %", true);
         grid_column(grid, "units %", true);
@@ -216,8 +199,8 @@ static int print_acceptance(const struct printer *printer, struct err *err)
                 else
                         grid_cell(grid, "%s", "");
         }
-        return finish(printer, grid, "accepted, % of what arrived; and how fast it was decided",
-                      err);
+        return grid_finish(grid, "accepted, % of what arrived; and how fast it was decided",
+                           printer->width, printer->file, err);
 }
 
 /* How a run's slowdown is known: by the table, if any of its methods has neighbours. */
@@ -249,7 +232,7 @@ static int print_benefit(const struct printer *printer, struct err *err)
         bool has_any = false;
 
         if (!grid)
-                return no_memory(err);
+                return grid_no_memory(err);
         grid_column(grid, "tasks done/life", true);
         grid_column(grid, "over whole %", true);
         grid_column(grid, "slowdown %", true);
@@ -272,7 +255,8 @@ static int print_benefit(const struct printer *printer, struct err *err)
                 grid_free(grid);
                 return 0;
         }
-        return finish(printer, grid, "what a method brings: the same tasks and work for each", err);
+        return grid_finish(grid, "what a method brings: the same tasks and work for each",
+                           printer->width, printer->file, err);
 }
 
 static int print_interference(const struct printer *printer, struct err *err)
@@ -284,7 +268,7 @@ static int print_interference(const struct printer *printer, struct err *err)
                 return 0;
         struct grid *grid = grid_new(1);
         if (!grid)
-                return no_memory(err);
+                return grid_no_memory(err);
         grid_column(grid, "method", false);
         grid_column(grid, "work takes longer by", true);
         grid_column(grid, "this is", false);
@@ -303,8 +287,10 @@ static int print_interference(const struct printer *printer, struct err *err)
                 grid_cell(grid, "%s", table->measured[m] ? "measured" : "assumed");
                 grid_cell(grid, "%s", table->source[m]);
         }
-        int rc = finish(printer, grid, "interference, for each neighbour on the same device", err);
-        fputs("every figure above depends on this table, acceptance too (slower work holds its place\n"
+        int rc = grid_finish(grid, "interference, for each neighbour on the same device",
+                             printer->width, printer->file, err);
+        fputs("every figure above depends on this table, acceptance too (slower work holds its "
+              "place\n"
               "longer): where a figure is assumed, so are they\n",
               printer->file);
         return rc;

@@ -129,9 +129,10 @@ static int ask_for(struct memo *memo, const struct state *state, const struct co
                 uint64_t models = admission.models[STANDING_PROTECTED];
                 if (causes[c] != PLAN_PROTECT)
                         models |= admission.models[STANDING_STANDARD];
-                if (causes[c] == PLAN_TIME_SLICE)
-                        models |= admission.models[STANDING_SPARE];
                 int rc = decide_plan_for(memo, state, slot, models, causes[c], now_ms, err);
+                if (rc == 0 && causes[c] == PLAN_TIME_SLICE)
+                        rc = decide_plan_for(memo, state, slot, admission.models[STANDING_SPARE],
+                                             causes[c], now_ms, err);
                 if (rc != 0)
                         return rc;
         }

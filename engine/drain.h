@@ -16,8 +16,8 @@
 /* Notices come so much before they must: no tick is missed. They end no earlier for it. */
 #define DRAIN_EARLY_MS INT64_C(60000)
 
-/* By when the waiting work, started at `now_ms`, is gone, or can be with what it did saved. Where no
- * node is ever to be empty it does not matter: `now_ms`. */
+/* By when the waiting work, started at `now_ms`, is gone, or can be with what it did saved. Where
+ * no node is ever to be empty it does not matter: `now_ms`. */
 int64_t leaves_ms(const struct state *state, uint32_t slot, int64_t now_ms);
 
 /* The same of a request that is not queued, as it would be. */

@@ -52,7 +52,7 @@ enum input_kind {
         X(USE_SET,       "use_set")       /* since when a workload's devices are idle */ \
         X(IDLE_WARNED,   "idle_warned")   /* its owner is to know that they are */ \
         X(HOLDS_SET,     "holds_set")     /* why a workload is not in the queue's order yet */ \
-        X(RESCUED,       "rescued")       /* it has waited so long that it goes first from now on */ \
+        X(RESCUED,       "rescued")       /* it has waited so long that it goes first now */ \
         X(STANDING_SET,  "standing_set")  /* of a running workload */   \
         X(PROMISES_SEEN, "promises_seen") /* what came free of a promise has been passed on */ \
         X(PLANNED,       "preemption_planned")                          \
@@ -137,7 +137,7 @@ enum { HOLD_USER = 1, HOLD_AFTER = 2, HOLD_START = 4, HOLD_ARRAY = 8 };
 /* What a plan of preemption is for. */
 #define PLAN_CAUSES(X)                                                          \
         X(PROTECT,    "protect")        /* the beneficiary is due its promise */ \
-        X(ORDER,      "order")          /* it goes before work that all, or all before it, may stop */ \
+        X(ORDER,      "order")          /* before work that all, or all before it, may stop */ \
         X(TIME_SLICE, "time_slice")     /* it ran less than work of its class */ \
         X(GATHER,     "gather")         /* room for wide work: defragmentation */
 

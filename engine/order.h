@@ -2,9 +2,9 @@
  *
  * Between buckets: priority; work inside its promise, then inside limits, then spare; class rank;
  * services that lost their place or had to leave it; who borrowed least for its weight; the class's
- * own order; arrival. Inside a bucket only the last two and the services differ. All that depends on
- * time counts as of the newest tick (state->now_ms), so between ticks only what is held changes the
- * order.
+ * own order; arrival. Inside a bucket only the last two and the services differ. All that depends
+ * on time counts as of the newest tick (state->now_ms), so between ticks only what is held changes
+ * the order.
  *
  * `shortest` is least expected run time over time waited: (waited + 1 h) / expected, largest first;
  * waiting is ageing.

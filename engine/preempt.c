@@ -51,8 +51,10 @@ static bool may_hold(const struct search *search)
                             scratch->places[p].parts, scratch->places[p].parts_count, &holding);
         enum standing standing = accounts_standing(search->state, search->beneficiary.bucket,
                                                    &holding, &promise);
-        return search->beneficiary.cause == PLAN_PROTECT ? standing == STANDING_PROTECTED
-                                                         : standing != STANDINGS_END;
+        if (search->beneficiary.cause == PLAN_PROTECT)
+                return standing == STANDING_PROTECTED;
+        return standing < STANDING_SPARE ||
+               (standing == STANDING_SPARE && search->beneficiary.spare);
 }
 
 /* ---- facts ---- */
@@ -139,6 +141,15 @@ static int plan_on_one(struct memo *memo, const struct state *state, uint32_t sl
         return rc;
 }
 
+static bool is_spare(const struct state *state, uint32_t bucket, uint64_t models)
+{
+        struct admission admission;
+
+        accounts_admit(state, bucket, &admission);
+        return !(models &
+                 (admission.models[STANDING_PROTECTED] | admission.models[STANDING_STANDARD]));
+}
+
 int decide_plan_for(struct memo *memo, const struct state *state, uint32_t slot, uint64_t models,
                     enum plan_cause cause, int64_t now_ms, struct err *err)
 {
@@ -154,6 +165,7 @@ int decide_plan_for(struct memo *memo, const struct state *state, uint32_t slot,
                                                  ? 0
                                                  : slice_level(class_of(state, workload->bucket),
                                                                workload->attained_ms),
+                                .spare = is_spare(state, workload->bucket, models),
                                 .now_ms = now_ms},
                 .shape = bucket->shape,
                 .need = &state->shapes[bucket->shape].need,
@@ -162,7 +174,7 @@ int decide_plan_for(struct memo *memo, const struct state *state, uint32_t slot,
         uint64_t cost, most = UINT64_MAX / 2;
         struct asker asker;
 
-        if (workload->plan || !can_plan(state, bucket))
+        if (workload->plan || models == 0 || !can_plan(state, bucket))
                 return 0;
         if (!memo->preempt) {
                 memo->preempt = mem_new(1, sizeof *memo->preempt);

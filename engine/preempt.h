@@ -2,9 +2,9 @@
  *
  * A plan is whole before anybody is told: the places of all members, the victims, what it costs.
  * Victims are eligible by cause and class (see may_stop in preempt_terms.c); the least lost work
- * wins; who turns out not to be needed is dropped. A required nearness and `spread` hold of a plan's
- * places (preempt_near.c); a preferred nearness is not looked at. A plan's devices are locked for
- * its beneficiary until it starts, or the plan is withdrawn.
+ * wins; who turns out not to be needed is dropped. A required nearness and `spread` hold of a
+ * plan's places (preempt_near.c); a preferred nearness is not looked at. A plan's devices are
+ * locked for its beneficiary until it starts, or the plan is withdrawn.
  */
 #pragma once
 
@@ -15,8 +15,8 @@
 #define RESTART_MS    INT64_C(60000)    /* what a stop costs besides, as far as not known */
 /* Gathering room may lose at most this part of the device-time that its beneficiary has waited.
  * Chosen on the Philly history: with 1/32, wide work and all work together wait less than under
- * first-come with skipping, whether 0, 25 or 100 % of the jobs save checkpoints; with 1/4, jobs that
- * do not save make the whole pool wait longer (docs/deciding.md). */
+ * first-come with skipping, whether 0, 25 or 100 % of the jobs save checkpoints; with 1/4, jobs
+ * that do not save make the whole pool wait longer (docs/deciding.md). */
 #define GATHER_PART   32
 /* The same for classes with time slices, where wide work gets most of its room by them, and only
  * work that ran longer by a level gives way. */
@@ -30,7 +30,8 @@ void preempt_scratch_free(struct preempt_scratch *scratch);     /* NULL is fine 
 unsigned plan_causes(const struct state *state, const struct contender *contender, int64_t now_ms,
                      enum plan_cause ret_causes[PLAN_CAUSES_END]);
 
-/* 1: facts of a plan were added; 0: there is none; -ERR_NOMEM. */
+/* `models`: on which it may lie; either only those where it would be spare, or none of them.
+ * 1: facts of a plan were added; 0: there is none; -ERR_NOMEM. */
 int decide_plan_for(struct memo *memo, const struct state *state, uint32_t slot, uint64_t models,
                     enum plan_cause cause, int64_t now_ms, struct err *err);
 

@@ -8,6 +8,7 @@ struct beneficiary {
         uint32_t slot, bucket;
         enum plan_cause cause;
         unsigned level;                 /* of time slices */
+        bool spare;                     /* as what it would start: all may stop it again */
         int64_t now_ms;
 };
 

@@ -152,14 +152,16 @@ static bool has_stops_left(const struct workload *victim, const struct service_c
         return victim->stops < class->stops_per_day;
 }
 
-/* Work of another level of the same class, small, at a moment that costs little. */
+/* Work of another level of the same class, small, at a moment that costs little. Spare work stops
+ * spare work only: any other would take its place back at once, and so on for ever. */
 static bool may_slice(const struct state *state, uint32_t slot,
                       const struct beneficiary *beneficiary)
 {
         const struct workload *victim = &state->workloads[slot];
         const struct service_class *class = class_of(state, victim->bucket);
 
-        return state->buckets[victim->bucket].class ==
+        return (!beneficiary->spare || victim->standing == STANDING_SPARE) &&
+               state->buckets[victim->bucket].class ==
                        state->buckets[beneficiary->bucket].class &&
                !is_wide(state, &state->buckets[victim->bucket]) &&
                slice_level(class, attained_ms(state, slot, beneficiary->now_ms)) >

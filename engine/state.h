@@ -28,7 +28,7 @@ struct state_bounds {
         uint32_t members_max;           /* placed members of all workloads */
         uint32_t parts_max;             /* their device parts */
         uint32_t shapes_max;
-        uint32_t buckets_max;           /* shape x form x priority x tenant x class x data x spare */
+        uint32_t buckets_max;           /* shape, form, priority, tenant, class, data, spare */
         uint32_t plans_max;             /* of preemption, under way */
 };
 

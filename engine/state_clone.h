@@ -14,6 +14,6 @@ struct state *state_clone_new(const struct state *original);
 void state_clone_free(struct state *clone);             /* NULL is fine */
 
 /* Makes the clone what the original is now, whatever became of it; as often as one likes. Costs
- * what lives in the state, not what could. 0 or -ERR_NOMEM: the clone can then only be freed, or tried
- * again. */
+ * what lives in the state, not what could. 0 or -ERR_NOMEM: the clone can then only be freed, or
+ * tried again. */
 int state_clone_take(struct state *clone, const struct state *original, struct err *err);

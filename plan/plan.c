@@ -167,8 +167,8 @@ static int make_and_try(struct planner *planner, const struct replay_pool *pool,
         made->plan.priced = check.priced_pct + PLAN_MARGIN_PCT < check.plain_pct;
         snprintf(
                 made->note, sizeof made->note,
-                "last plan (%08llx): in a trial on the empty pool prices left %.2f %% and fgd %.2f %% "
-                "unallocated, so it goes by %s",
+                "last plan (%08llx): in a trial on the empty pool prices left %.2f %% and fgd "
+                "%.2f %% unallocated, so it goes by %s",
                 (unsigned long long)made->plan.hash >> 32, check.priced_pct, check.plain_pct,
                 made->plan.priced ? "prices" : "fragments");
         return 0;
@@ -220,7 +220,8 @@ int plan_make(void *arg, const struct replay_pool *pool, const struct price_shap
         } else if (kinds_count == 0) {
                 snprintf(
                         known->note, sizeof known->note,
-                        "no prices: the pool has more than %d kinds of node, so it goes by fragments",
+                        "no prices: the pool has more than %d kinds of node, so it goes by "
+                        "fragments",
                         PRICE_KINDS_MAX);
         } else {
                 rc = make_and_try(planner, pool, kinds, kinds_count, known, err);

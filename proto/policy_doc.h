@@ -1,8 +1,8 @@
 /* policy_doc.h - the document `kind: Policy`: read, checked, and put into numbers.
  *
  * All or nothing: the first error ends it, with file, line, field and the way out. What is legal
- * but cannot have the effect that was meant (a limit that can never bind) is collected as a warning.
- * docs/policy.md describes every key for users, engine/tenancy.h what comes out.
+ * but cannot have the effect that was meant (a limit that can never bind) is collected as a
+ * warning. docs/policy.md describes every key for users, engine/tenancy.h what comes out.
  */
 #pragma once
 

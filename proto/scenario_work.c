@@ -47,7 +47,9 @@ static int check_mix_name(const struct reader *reader, const struct doc_node *no
                 str_near_add(&near, model->profiles[p].name);
         str_near_add(&near, "whole");
         str_near_add(&near, "share:250");
-        return doc_fail(node, err, "is neither a profile of %s, nor 'whole', nor 'share:250' (thousandths of a device); %s",
+        return doc_fail(node, err,
+                        "is neither a profile of %s, nor 'whole', nor 'share:250' (thousandths of "
+                        "a device); %s",
                         model->name, str_near_text(&near, known, sizeof known));
 }
 
@@ -134,7 +136,8 @@ static int read_task(const struct reader *reader, const struct doc_node *node,
                              err)) < 0)
                 return rc;
         if (memory_mib > reader->model->memory_mib)
-                return doc_fail(memory, err, "%" PRIu64 " MiB is more than %s has; write at most %uMi",
+                return doc_fail(memory, err,
+                                "%" PRIu64 " MiB is more than %s has; write at most %uMi",
                                 memory_mib, reader->model->name, reader->model->memory_mib);
         if (cpu_milli > pool->cpu_milli || ram_mib > pool->ram_mib)
                 return doc_fail(doc_get(node, cpu_milli > pool->cpu_milli ? "cpu" : "ram"), err,

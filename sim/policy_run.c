@@ -418,7 +418,8 @@ static int start(struct policy_run *run, struct history_figures *ret_figures, st
         if (!run->memo || !run->running)
                 return err_set(err, ERR_NOMEM, "out of memory");
         rc = make_pool(run, err);
-        run->now_ms = run->ticked_ms = jobs->items[0].submit_ms - jobs->items[0].submit_ms % TICK_MS;
+        run->now_ms = jobs->items[0].submit_ms - jobs->items[0].submit_ms % TICK_MS;
+        run->ticked_ms = run->now_ms;
         if (rc == 0)
                 rc = ledger_watch_start(&run->ledger, run->state, &setup->window, setup->ledger,
                                         err);

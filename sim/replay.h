@@ -84,8 +84,8 @@ typedef int replay_plan_make(void *arg, const struct replay_pool *pool,
                              struct price_plan *ret_plan, char *ret_note, size_t note_size,
                              struct err *err);
 
-/* A look at a history's pool on the way: once, in the first run of a policy, when all that happens up
- * to `at_ms` has happened. The replay ends with it: -ERR_CANCELLED and `seen`, or what `look`
+/* A look at a history's pool on the way: once, in the first run of a policy, when all that happens
+ * up to `at_ms` has happened. The replay ends with it: -ERR_CANCELLED and `seen`, or what `look`
  * returns. */
 struct replay_look {
         int64_t at_ms;

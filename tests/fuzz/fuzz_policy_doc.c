@@ -9,24 +9,11 @@
 #include "engine/units.h"
 #include "engine/vocab.h"
 #include "proto/kind.h"
-#include "proto/model_doc.h"
 #include "proto/policy_doc.h"
 #include "proto/pool_doc.h"
+#include "tests/fuzz/known_models.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static const struct model_table *known_models(void)
-{
-        static struct model_table *models;
-        struct err err;
-
-        if (!models) {
-                models = model_table_new();
-                if (!models || model_doc_builtin(models, &err) < 0)
-                        abort();
-        }
-        return models;
-}
 
 static void check_name(const char *name, size_t size)
 {

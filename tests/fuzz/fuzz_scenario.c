@@ -1,29 +1,15 @@
 /* fuzz_scenario.c - what is accepted keeps the promises of proto/scenario.h. */
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/doc.h"
 #include "base/err.h"
-#include "proto/model_doc.h"
 #include "proto/scenario.h"
+#include "tests/fuzz/known_models.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct scenario scenario;
-
-static const struct model_table *known_models(void)
-{
-        static struct model_table *models;
-        struct err err;
-
-        if (!models) {
-                models = model_table_new();
-                if (!models || model_doc_builtin(models, &err) < 0)
-                        abort();
-        }
-        return models;
-}
 
 static void check_text(const char *text, size_t size)
 {

@@ -15,10 +15,10 @@
 #include "base/text.h"
 #include "engine/accounts.h"
 #include "proto/image.h"
-#include "proto/model_doc.h"
 #include "proto/policy_doc.h"
 #include "proto/state_fields.h"
 #include "proto/state_image.h"
+#include "tests/fuzz/known_models.h"
 #include "tests/property/play.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -67,12 +67,9 @@ static struct request request_of(uint16_t tenant, enum ask ask, unsigned devices
 /* Work that ended, runs, waits, waits for other work; then the other tenant wants its promise. */
 static void make_world(void)
 {
-        static struct model_table *models;
         struct request request;
 
-        models = model_table_new();
-        must(models && model_doc_builtin(models, NULL) >= 0);
-        must(play_open(&play, models, policy_text, 0, MINUTE_MS, MINUTE_MS));
+        must(play_open(&play, known_models(), policy_text, 0, MINUTE_MS, MINUTE_MS));
         for (unsigned n = 0; n < 3; n++)
                 must(play_join(&play, n, n == 2, 4));
         for (unsigned i = 0; i < 14; i++)

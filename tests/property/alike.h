@@ -1,4 +1,4 @@
-/* alike.h - whether two facts say the same, field by field (not byte by byte: they have padding). */
+/* alike.h - whether two facts say the same, field by field (they have padding). */
 #pragma once
 
 #include "engine/fact.h"

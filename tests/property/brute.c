@@ -4,9 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/map.h"
 #include "base/mem.h"
-#include "engine/units.h"
+#include "tests/property/brute_impl.h"
 
 #define REFUSE(...) (snprintf(why, why_size, __VA_ARGS__), false)
 
@@ -23,441 +22,6 @@ struct brute_work *brute_work(struct brute *brute, uint64_t id)
                 if (brute->works[i].live && brute->works[i].request.workload == id)
                         return &brute->works[i];
         return NULL;
-}
-
-static const struct model *model_of(const struct brute *brute, const struct brute_node *node)
-{
-        return model_get(brute->models, node->desc.model);
-}
-
-/* ---- what a part may be: the words of need.h, device.h and geometry.h ---- */
-
-/* Compute and memory that a share takes; false where the model cannot give it. */
-static bool share_of(const struct model *model, const struct need *need, struct part *ret_part)
-{
-        uint64_t milli = need->share_milli, mib = need->memory_mib, all = model->memory_mib;
-
-        if (need->ask == ASK_MEMORY)
-                milli = 0;
-        if (mib > all || (mib == 0 && milli == 0))
-                return false;
-        if (milli == 0)
-                milli = (mib * 1000 + all - 1) / all;
-        else if (mib == 0)
-                mib = all * milli / 1000;
-        *ret_part = (struct part){.method = METHOD_SHARE,
-                                  .share_milli = (uint16_t)milli,
-                                  .memory_mib = (uint32_t)mib};
-        return true;
-}
-
-/* Whether a part is of the kind that the need asks for, device and neighbours apart. */
-static bool part_meets(const struct brute *brute, const struct model *model,
-                       const struct need *need, const struct part *part)
-{
-        bool by_memory = need->ask == ASK_MEMORY;
-        const struct profile *profile;
-        struct part share;
-
-        switch ((enum method)part->method) {
-        case METHOD_WHOLE:
-                return need->ask == ASK_WHOLE ||
-                       (by_memory && (need->methods & METHOD_BIT(METHOD_WHOLE)) &&
-                        model->memory_mib >= need->memory_mib);
-        case METHOD_SLICE:
-                if (part->profile >= model->profiles_count)
-                        return false;
-                profile = &model->profiles[part->profile];
-                if (need->ask == ASK_PROFILE)
-                        return strcmp(profile->name, vocab_text(brute->vocab, need->profile)) == 0;
-                return by_memory && (need->methods & METHOD_BIT(METHOD_SLICE)) && profile->base &&
-                       profile->memory_mib >= need->memory_mib;
-        case METHOD_SHARE:
-                if (need->ask != ASK_SHARE &&
-                    !(by_memory && (need->methods & METHOD_BIT(METHOD_SHARE))))
-                        return false;
-                return share_of(model, need, &share) && share.share_milli == part->share_milli &&
-                       share.memory_mib == part->memory_mib;
-        case METHODS_END:
-                break;
-        }
-        return false;
-}
-
-static unsigned slots_of(const struct profile *profile, unsigned start)
-{
-        return ((1u << profile->memory_slices) - 1) << start;
-}
-
-static bool slice_lies_well(const struct model *model, const struct brute_device *device,
-                            const struct part *part)
-{
-        const struct profile *profile = &model->profiles[part->profile];
-        unsigned compute = profile->compute_slices, media = profile->media, same = 1;
-        unsigned slots = slots_of(profile, part->start);
-
-        if (model->cut == MODEL_PLAIN || !(profile->starts >> part->start & 1))
-                return false;
-        if ((slots & device->foreign) || slots >> model->memory_slices)
-                return false;
-        if (model->cut == MODEL_MODES && device->foreign)
-                return false;           /* the stranger's mode is not known */
-        for (unsigned i = 0; i < device->count; i++) {
-                const struct part *other = &device->parts[i].part;
-                if (other->method != METHOD_SLICE)
-                        return false;
-                const struct profile *beside = &model->profiles[other->profile];
-                if (slots & slots_of(beside, other->start))
-                        return false;
-                if (profile->media_exclusive && beside->media_exclusive)
-                        return false;
-                if (model->cut == MODEL_MODES && other->profile != part->profile)
-                        return false;
-                compute += beside->compute_slices;
-                media += beside->media;
-                same += other->profile == part->profile;
-        }
-        return compute <= model->compute_slices && same <= profile->max_count &&
-               (model->media_total == 0 || media <= model->media_total);
-}
-
-static bool share_lies_well(const struct model *model, const struct brute_device *device,
-                            const struct part *part)
-{
-        uint64_t milli = part->share_milli, mib = part->memory_mib;
-
-        if (device->foreign)
-                return false; /* whose memory it is nobody knows */
-        for (unsigned i = 0; i < device->count; i++) {
-                if (device->parts[i].part.method != METHOD_SHARE)
-                        return false;
-                milli += device->parts[i].part.share_milli;
-                mib += device->parts[i].part.memory_mib;
-        }
-        return milli <= SHARE_WHOLE && mib <= model->memory_mib;
-}
-
-static bool part_lies_well(const struct model *model, const struct brute_device *device,
-                           const struct part *part)
-{
-        if (device->broken)
-                return false;
-        switch ((enum method)part->method) {
-        case METHOD_WHOLE:
-                return device->count == 0 && device->foreign == 0;
-        case METHOD_SLICE:
-                return slice_lies_well(model, device, part);
-        case METHOD_SHARE:
-                return share_lies_well(model, device, part);
-        case METHODS_END:
-                break;
-        }
-        return false;
-}
-
-/* ---- where a member may be ---- */
-
-static bool node_lets_in(const struct brute *brute, const struct brute_node *node,
-                         const struct need *need)
-{
-        if (!node->here || !node->up || node->desc.drained)
-                return false;
-        if (need->plane && need->plane != node->desc.plane)
-                return false;
-        if (need->devices > node->desc.devices)
-                return false;
-        if (need->devices && !(need->models >> node->desc.model & 1))
-                return false;
-        return vocab_meets(brute->vocab, node->desc.labels, need->where);
-}
-
-static uint64_t times(uint64_t total, uint64_t used, uint64_t each, uint64_t most)
-{
-        uint64_t left = total > used ? total - used : 0;
-
-        return each == 0 || left / each > most ? most : left / each;
-}
-
-/* Members that cores, memory, disk and network are enough for. */
-static unsigned members_by_node(const struct brute_node *node, const struct need *need,
-                                unsigned most)
-{
-        uint64_t n = most;
-
-        n = times(node->desc.cpu_milli, node->cpu, need->cpu_milli, n);
-        n = times(node->desc.ram_mib, node->ram, need->ram_mib, n);
-        n = times(node->desc.disk_mib, node->disk, need->disk_mib, n);
-        return (unsigned)times(node->desc.network_mbit, node->network, need->network_mbit, n);
-}
-
-/* Two members on nodes a and b: is that one domain of the level? A node is one by itself, known
- * or not. Whether they share linked devices is looked at apart. */
-static bool is_near(const struct node_desc *a, const struct node_desc *b, enum near_level level)
-{
-        if (a->name == b->name)
-                return true;
-        switch (level) {
-        case NEAR_NONE:
-        case NEAR_POOL:
-                return true;
-        case NEAR_DEVICE_LINKS:
-        case NEAR_NODE:
-                return false;
-        case NEAR_NVLINK:
-                return a->nvlink && a->nvlink == b->nvlink;
-        case NEAR_RACK:
-                return a->rack && a->rack == b->rack;
-        case NEAR_BLOCK:
-                return a->block && a->block == b->block;
-        case NEAR_LEVELS_END:
-                break;
-        }
-        return false;
-}
-
-static bool is_spread(const struct node_desc *a, const struct node_desc *b, enum spread_level level)
-{
-        if (level == SPREAD_NONE)
-                return true;
-        if (a->name == b->name)
-                return false;
-        return level == SPREAD_NODE || !a->rack || a->rack != b->rack;
-}
-
-/* ---- the search on one node: most members at once, on the devices of `mask` ---- */
-
-#define VISITED_MAX (1u << 16)
-#define VISITS_MAX  (1u << 15)
-
-struct search {
-        const struct brute *brute;
-        const struct model *model;
-        const struct need *need;
-        struct brute_node *node;
-        unsigned mask, limit, best;
-        unsigned visits;
-        bool gave_up;
-        uint32_t round;
-};
-
-static struct {
-        uint64_t hash;
-        uint32_t round;
-} visited[VISITED_MAX];
-static uint32_t rounds;
-
-/* Parts on a device are a set: which order they came in does not matter. */
-static uint64_t hash_of(const struct search *search, unsigned members)
-{
-        uint64_t hash = members;
-
-        for (unsigned d = 0; d < search->node->desc.devices; d++) {
-                const struct brute_device *device = &search->node->devices[d];
-                uint64_t sum = 0;
-                for (unsigned i = 0; i < device->count; i++) {
-                        const struct part *part = &device->parts[i].part;
-                        sum += map_mix(part->method + 1 + ((uint64_t)part->profile << 8) +
-                                       ((uint64_t)part->start << 16) +
-                                       ((uint64_t)part->share_milli << 24));
-                }
-                hash = map_mix(hash ^ sum) + d;
-        }
-        return hash;
-}
-
-static bool is_new(struct search *search, uint64_t hash)
-{
-        uint32_t at = (uint32_t)(hash % VISITED_MAX);
-
-        while (visited[at].round == search->round) {
-                if (visited[at].hash == hash)
-                        return false;
-                at = (at + 1) % VISITED_MAX;
-        }
-        visited[at].hash = hash;
-        visited[at].round = search->round;
-        if (++search->visits >= VISITS_MAX)
-                search->gave_up = true;
-        return true;
-}
-
-static void try_members(struct search *search, unsigned placed);
-
-static bool put_part(struct search *search, unsigned d, struct part part)
-{
-        struct brute_device *device = &search->node->devices[d];
-
-        if (device->count == BRUTE_PARTS ||
-            !part_meets(search->brute, search->model, search->need, &part) ||
-            !part_lies_well(search->model, device, &part))
-                return false;
-        device->parts[device->count++].part = part;
-        return true;
-}
-
-static void try_devices(struct search *search, unsigned placed, unsigned from, unsigned left);
-
-static void try_part(struct search *search, unsigned placed, unsigned d, unsigned left,
-                     struct part part)
-{
-        if (search->best >= search->limit || search->gave_up || !put_part(search, d, part))
-                return;
-        try_devices(search, placed, d + 1, left - 1);
-        search->node->devices[d].count--;
-}
-
-/* One more part of the member on device d or a later one. */
-static void try_devices(struct search *search, unsigned placed, unsigned from, unsigned left)
-{
-        if (left == 0) {
-                try_members(search, placed + 1);
-                return;
-        }
-        for (unsigned d = from; d < search->node->desc.devices; d++) {
-                struct part share;
-                if (!(search->mask >> d & 1))
-                        continue;
-                if (share_of(search->model, search->need, &share))
-                        try_part(search, placed, d, left, share);
-                for (unsigned p = 0; p < search->model->profiles_count; p++)
-                        for (unsigned start = 0; start < search->model->memory_slices; start++)
-                                try_part(search, placed, d, left,
-                                         (struct part){.method = METHOD_SLICE,
-                                                       .profile = (uint8_t)p,
-                                                       .start = (uint8_t)start});
-                try_part(search, placed, d, left, (struct part){.method = METHOD_WHOLE});
-        }
-}
-
-static void try_members(struct search *search, unsigned placed)
-{
-        if (placed > search->best)
-                search->best = placed;
-        if (search->best >= search->limit || search->gave_up ||
-            !is_new(search, hash_of(search, placed)))
-                return;
-        try_devices(search, placed, 0, search->need->devices);
-}
-
-/* -1: gave up. */
-static int members_that_fit(const struct brute *brute, const struct brute_node *node,
-                            const struct need *need, unsigned mask, unsigned most)
-{
-        if (!node_lets_in(brute, node, need))
-                return 0;
-        unsigned limit = members_by_node(node, need, most);
-        if (need->devices == 0 || limit == 0)
-                return (int)limit;
-        struct brute_node copy = *node;
-        struct search search = {.brute = brute,
-                                .model = model_of(brute, node),
-                                .need = need,
-                                .node = &copy,
-                                .mask = mask,
-                                .limit = limit,
-                                .round = ++rounds};
-        try_members(&search, 0);
-        return search.gave_up && search.best < limit ? -1 : (int)search.best;
-}
-
-/* ---- the search over nodes ---- */
-
-struct spots {
-        const struct brute_node *nodes[BRUTE_NODES];
-        unsigned room[BRUTE_NODES], chosen[BRUTE_NODES];
-        unsigned count;
-};
-
-static bool suits(const struct spots *spots, unsigned n, const struct form *form)
-{
-        if (form->spread != SPREAD_NONE && spots->chosen[n] > 1)
-                return false;
-        for (unsigned m = 0; m < n; m++) {
-                if (spots->chosen[m] == 0)
-                        continue;
-                const struct node_desc *a = &spots->nodes[m]->desc, *b = &spots->nodes[n]->desc;
-                if (form->near_required && !is_near(a, b, form->near))
-                        return false;
-                if (!is_spread(a, b, form->spread))
-                        return false;
-        }
-        return true;
-}
-
-static bool share_out(struct spots *spots, unsigned n, unsigned left, const struct form *form)
-{
-        if (left == 0)
-                return true;
-        if (n == spots->count)
-                return false;
-        for (unsigned k = 0; k <= spots->room[n] && k <= left; k++) {
-                spots->chosen[n] = k;
-                if (k > 0 && !suits(spots, n, form))
-                        break;
-                if (share_out(spots, n + 1, left - k, form))
-                        return true;
-        }
-        spots->chosen[n] = 0;
-        return false;
-}
-
-/* Devices that are not linked with others are a group each. */
-static unsigned group_size(const struct brute_node *node)
-{
-        return node->desc.link_group ? node->desc.link_group : 1;
-}
-
-/* All on one group of linked devices of one node. */
-static int could_on_links(const struct brute *brute, const struct brute_node *node,
-                          const struct request *request)
-{
-        unsigned group = group_size(node);
-
-        if (request->form.spread != SPREAD_NONE && request->form.members > 1)
-                return 0;
-        for (unsigned d = 0; d < node->desc.devices; d += group) {
-                unsigned mask = ((1u << group) - 1) << d;
-                int n = members_that_fit(brute, node, &request->need, mask, request->form.members);
-                if (n < 0 || n >= (int)request->form.members)
-                        return n < 0 ? n : 1;
-        }
-        return 0;
-}
-
-static void empty_node(struct brute_node *node)
-{
-        node->up = true;
-        node->desc.drained = false;
-        node->cpu = node->ram = node->disk = node->network = 0;
-        memset(node->devices, 0, sizeof node->devices);
-}
-
-int brute_could(const struct brute *brute, const struct request *request, enum brute_pool pool)
-{
-        static struct brute_node nodes[BRUTE_NODES];
-        struct spots spots = {0};
-        bool links = request->form.near_required && request->form.near == NEAR_DEVICE_LINKS;
-
-        for (unsigned n = 0; n < BRUTE_NODES; n++) {
-                nodes[n] = brute->nodes[n];
-                if (!nodes[n].here)
-                        continue;
-                if (pool == BRUTE_EMPTY)
-                        empty_node(&nodes[n]);
-                if (links) {
-                        int rc = could_on_links(brute, &nodes[n], request);
-                        if (rc != 0)
-                                return rc;
-                        continue;
-                }
-                int room = members_that_fit(brute, &nodes[n], &request->need, UINT32_MAX,
-                                            request->form.members);
-                if (room < 0)
-                        return room;
-                spots.nodes[spots.count] = &nodes[n];
-                spots.room[spots.count++] = (unsigned)room;
-        }
-        return !links && share_out(&spots, 0, request->form.members, &request->form);
 }
 
 /* ---- facts ---- */
@@ -506,7 +70,7 @@ static bool apply_allocated(struct brute *brute, const struct fact_allocated *fa
                 return REFUSE("node %u does not exist", fact->node);
         struct brute_node *node = &brute->nodes[fact->node];
         const struct need *need = &work->request.need;
-        if (!node_lets_in(brute, node, need))
+        if (!brute_node_lets_in(brute, node, need))
                 return REFUSE("a member is put on node %u, which is down, drained, of another "
                               "plane or model, or lacks the labels",
                               fact->node);
@@ -514,7 +78,7 @@ static bool apply_allocated(struct brute *brute, const struct fact_allocated *fa
                 return REFUSE("a member is put on node %u, which is frozen", fact->node);
         if (work->holds)
                 return REFUSE("workload %" PRIu64 " starts while it is held", fact->workload);
-        if (members_by_node(node, need, 1) < 1)
+        if (brute_members_by_node(node, need, 1) < 1)
                 return REFUSE("node %u has too few cores or too little RAM, disk or network",
                               fact->node);
         if (fact->parts_count != need->devices)
@@ -523,16 +87,16 @@ static bool apply_allocated(struct brute *brute, const struct fact_allocated *fa
         unsigned used = 0;
         for (unsigned i = 0; i < fact->parts_count; i++) {
                 const struct part *part = &fact->parts[i];
-                const struct model *model = model_of(brute, node);
+                const struct model *model = brute_model_of(brute, node);
                 if (part->device >= node->desc.devices || (used >> part->device & 1))
                         return REFUSE("device %u is not there, or taken twice by one member",
                                       part->device);
                 used |= 1u << part->device;
                 struct brute_device *device = &node->devices[part->device];
-                if (!part_meets(brute, model, need, part))
+                if (!brute_part_meets(brute, model, need, part))
                         return REFUSE("the part on device %u is not what was asked for",
                                       part->device);
-                if (!part_lies_well(model, device, part))
+                if (!brute_part_lies_well(model, device, part))
                         return REFUSE("the part on device %u (method %u, profile %u, start %u) "
                                       "does not go with what is there",
                                       part->device, part->method, part->profile, part->start);
@@ -854,17 +418,17 @@ static bool lies_as_wished(const struct brute *brute, const struct brute_work *w
                 const struct brute_node *node = &brute->nodes[work->members[a].node];
                 for (unsigned b = a + 1; b < work->placed; b++) {
                         const struct node_desc *other = &brute->nodes[work->members[b].node].desc;
-                        if (near && !is_near(&node->desc, other, form->near))
+                        if (near && !brute_is_near(&node->desc, other, form->near))
                                 return REFUSE("members %u and %u of workload %" PRIu64
                                               " are not near each other",
                                               a, b, work->request.workload);
-                        if (!is_spread(&node->desc, other, form->spread))
+                        if (!brute_is_spread(&node->desc, other, form->spread))
                                 return REFUSE("members %u and %u of workload %" PRIu64
                                               " are not spread",
                                               a, b, work->request.workload);
                 }
                 for (unsigned i = 0; i < work->members[a].count; i++)
-                        groups |= 1u << work->members[a].parts[i].device / group_size(node);
+                        groups |= 1u << work->members[a].parts[i].device / brute_group_size(node);
         }
         if (near && form->near == NEAR_DEVICE_LINKS && (groups & (groups - 1)))
                 return REFUSE("the devices of workload %" PRIu64 " are not linked with each other",

@@ -1,6 +1,5 @@
 #include "tests/property/isolate_draw.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +8,7 @@
 #include "base/mem.h"
 #include "engine/state.h"
 #include "proto/policy_doc.h"
+#include "tests/property/page.h"
 
 enum { PLANES = 2, RACKS = 3 };
 
@@ -30,23 +30,6 @@ static bool chance(struct rng *rng, unsigned percent)
 }
 
 /* ---- a policy ---- */
-
-struct page {
-        char text[4096];
-        size_t length;
-};
-
-static void put(struct page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void put(struct page *page, const char *format, ...)
-{
-        va_list args;
-
-        va_start(args, format);
-        int n = vsnprintf(page->text + page->length, sizeof page->text - page->length, format,
-                          args);
-        va_end(args);
-        page->length += n > 0 ? (size_t)n : 0;
-}
 
 static void put_classes(struct page *page, struct rng *rng)
 {

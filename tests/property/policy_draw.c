@@ -1,7 +1,6 @@
 #include "tests/property/policy_draw.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +8,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "proto/policy_doc.h"
+#include "tests/property/page.h"
 
 #define SECOND_MS INT64_C(1000)
 #define MINUTE_MS (60 * SECOND_MS)
@@ -73,9 +73,8 @@ void draw_pool(struct rng *rng, const struct case_words *words, struct draw_pool
 
 /* ---- policy: a document ---- */
 
-struct page {
-        char text[16384];
-        size_t length;
+struct draft {
+        struct page page;
         struct rng tree, numbers;
         const struct draw_pool *pool;
         const struct model_table *models;
@@ -84,36 +83,23 @@ struct page {
         char paths[64][TENANT_PATH_MAX];
 };
 
-static void put(struct page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void put(struct page *page, const char *format, ...)
+static void put_idle(struct draft *draft, unsigned stop)
 {
-        va_list args;
-
-        va_start(args, format);
-        int n = vsnprintf(page->text + page->length, sizeof page->text - page->length, format,
-                          args);
-        va_end(args);
-        if (n > 0)
-                page->length += (size_t)n;
-        if (page->length >= sizeof page->text)
-                page->length = sizeof page->text - 1;
-}
-
-static void put_idle(struct page *page, unsigned stop)
-{
+        struct page *page = &draft->page;
         static const unsigned minutes[] = {1, 2, 5, 20, 60};
-        unsigned then = draw_below(&page->numbers, 8);
+        unsigned then = draw_below(&draft->numbers, 8);
 
         then = then < IDLE_THENS_END ? then : then % 2 ? IDLE_THEN_DEMOTE : IDLE_THEN_STOP;
         if (then == IDLE_THEN_DEMOTE && stop == STOP_NEVER)
                 then = IDLE_THEN_STOP;
         put(page, ", idle_after: {time: %um, then: %s}",
-            minutes[draw_below(&page->numbers, ARRAY_LEN(minutes))], idle_then_names[then]);
+            minutes[draw_below(&draft->numbers, ARRAY_LEN(minutes))], idle_then_names[then]);
 }
 
-static void put_classes(struct page *page)
+static void put_classes(struct draft *draft)
 {
-        struct rng *rng = &page->numbers;
+        struct page *page = &draft->page;
+        struct rng *rng = &draft->numbers;
         static const char *const stops[] = {"never", "for_protect", "always"};
         static const unsigned notices[] = {0, 30, 60, 120, 300};
         static const unsigned exempts[] = {0, 0, 60, 300, 1200};
@@ -139,7 +125,7 @@ static void put_classes(struct page *page)
                         put(page, ", time_slice: {levels: [%um, %uh]}", 5 + draw_below(rng, 30),
                             1 + draw_below(rng, 3));
                 if (draw_chance(rng, 50))
-                        put_idle(page, stop);
+                        put_idle(draft, stop);
                 if (draw_chance(rng, 10))
                         put(page, ", time_limit: 2h, time_limit_max: 4h");
                 put(page, "}\n");
@@ -147,17 +133,19 @@ static void put_classes(struct page *page)
 }
 
 /* A number in devices, in halves now and then. */
-static void put_devices(struct page *page, unsigned devices)
+static void put_devices(struct draft *draft, unsigned devices)
 {
-        if (devices > 0 && draw_chance(&page->numbers, 10))
+        struct page *page = &draft->page;
+
+        if (devices > 0 && draw_chance(&draft->numbers, 10))
                 put(page, "%u.5", devices - 1);
         else
                 put(page, "%u", devices);
 }
 
-static const char *model_word(const struct page *page, unsigned m)
+static const char *model_word(const struct draft *draft, unsigned m)
 {
-        return model_get(page->models, page->pool->models[m])->name;
+        return model_get(draft->models, draft->pool->models[m])->name;
 }
 
 static void put_comma(struct page *page)
@@ -168,9 +156,10 @@ static void put_comma(struct page *page)
 
 /* Promises come out of `room` (devices by the pool's models); what is promised here is left for
  * those below in `ret_room`. Returns whether something was promised. */
-static bool put_protect(struct page *page, bool root, unsigned room[3], unsigned ret_room[3])
+static bool put_protect(struct draft *draft, bool root, unsigned room[3], unsigned ret_room[3])
 {
-        struct rng *rng = &page->numbers;
+        struct page *page = &draft->page;
+        struct rng *rng = &draft->numbers;
         unsigned sum = 0;
         bool all = draw_chance(rng, 60), some = false;
 
@@ -180,13 +169,13 @@ static bool put_protect(struct page *page, bool root, unsigned room[3], unsigned
                 memset(ret_room, 0, 3 * sizeof *ret_room);
                 return true;
         }
-        for (unsigned m = 0; m < page->pool->models_count; m++) {
+        for (unsigned m = 0; m < draft->pool->models_count; m++) {
                 unsigned most = room[m];
                 if (!all || !draw_chance(rng, 70) || most == 0)
                         continue;
                 unsigned devices = 1 + draw_below(rng, most);
                 put_comma(page);
-                put(page, "%s%s: %u", some ? "" : "protect: {", model_word(page, m), devices);
+                put(page, "%s%s: %u", some ? "" : "protect: {", model_word(draft, m), devices);
                 some = true;
                 room[m] -= devices;
                 ret_room[m] = devices;
@@ -199,25 +188,26 @@ static bool put_protect(struct page *page, bool root, unsigned room[3], unsigned
         return some;
 }
 
-static void put_limit(struct page *page, const unsigned inside[3])
+static void put_limit(struct draft *draft, const unsigned inside[3])
 {
-        struct rng *rng = &page->numbers;
+        struct page *page = &draft->page;
+        struct rng *rng = &draft->numbers;
         unsigned sum = 0, pool = 0;
         bool some = false;
 
-        for (unsigned m = 0; m < page->pool->models_count; m++) {
-                unsigned devices = page->pool->devices[page->pool->models[m]];
+        for (unsigned m = 0; m < draft->pool->models_count; m++) {
+                unsigned devices = draft->pool->devices[draft->pool->models[m]];
                 sum += inside[m];
                 pool += devices;
                 if (!draw_chance(rng, 40))
                         continue;
                 put_comma(page);
-                put(page, "%s%s: ", some ? "" : "limit: {", model_word(page, m));
+                put(page, "%s%s: ", some ? "" : "limit: {", model_word(draft, m));
                 some = true;
                 if (inside[m] == 0 && draw_chance(rng, 15))
                         put(page, "none");
                 else
-                        put_devices(page, inside[m] + draw_below(rng, devices + 1) + 1);
+                        put_devices(draft, inside[m] + draw_below(rng, devices + 1) + 1);
         }
         static const struct {
                 const char *word;
@@ -245,9 +235,10 @@ static void put_limit(struct page *page, const unsigned inside[3])
                 put(page, "}");
 }
 
-static void put_words(struct page *page)
+static void put_words(struct draft *draft)
 {
-        struct rng *rng = &page->numbers;
+        struct page *page = &draft->page;
+        struct rng *rng = &draft->numbers;
         static const char *const empties[] = {"warn", "demote", "refuse"};
         static const char *const periods[] = {"day", "day", "week", "month"};
 
@@ -260,7 +251,7 @@ static void put_words(struct page *page)
                 if (draw_chance(rng, 60))
                         put(page, "lend: %s", draw_chance(rng, 50) ? "none" : "all");
                 else
-                        put(page, "lend: {%s: %u}", model_word(page, 0), draw_below(rng, 4));
+                        put(page, "lend: {%s: %u}", model_word(draft, 0), draw_below(rng, 4));
         }
         if (draw_chance(rng, 35)) {
                 put_comma(page);
@@ -271,35 +262,36 @@ static void put_words(struct page *page)
         }
 }
 
-static void put_tenant(struct page *page, const char *above, unsigned number, unsigned depth,
+static void put_tenant(struct draft *draft, const char *above, unsigned number, unsigned depth,
                        unsigned room[3])
 {
-        unsigned children = depth == 3 ? 0 : draw_below(&page->tree, 5 - depth);
+        struct page *page = &draft->page;
+        unsigned children = depth == 3 ? 0 : draw_below(&draft->tree, 5 - depth);
         unsigned own[3] = {0}, *left = own;
-        char *path = page->paths[page->tenants];
+        char *path = draft->paths[draft->tenants];
 
         if (depth > 1 && children < 2)
                 children = 0;
-        if (page->tenants + 1 == ARRAY_LEN(page->paths))
+        if (draft->tenants + 1 == ARRAY_LEN(draft->paths))
                 return;
-        page->tenants++;
+        draft->tenants++;
         snprintf(path, TENANT_PATH_MAX, "%s%st%u", above, *above ? "/" : "", number);
         put(page, "t%u: {", number);
-        if (!page->apart && depth == 1)
+        if (!draft->apart && depth == 1)
                 put(page, "trust: all");
-        else if (page->apart && draw_chance(&page->numbers, 60))
-                put(page, "trust: %c", "xyz"[draw_below(&page->numbers, 3)]);
-        if (!put_protect(page, depth == 1, room, own) && children > 0)
+        else if (draft->apart && draw_chance(&draft->numbers, 60))
+                put(page, "trust: %c", "xyz"[draw_below(&draft->numbers, 3)]);
+        if (!put_protect(draft, depth == 1, room, own) && children > 0)
                 left = room;
-        put_limit(page, left);
-        put_words(page);
+        put_limit(draft, left);
+        put_words(draft);
         if (children > 0) {
                 put_comma(page);
                 put(page, "tenants: {");
                 for (unsigned c = 0; c < children; c++) {
                         if (c > 0)
                                 put(page, ", ");
-                        put_tenant(page, path, c, depth + 1, left);
+                        put_tenant(draft, path, c, depth + 1, left);
                 }
                 put(page, "}");
         }
@@ -315,78 +307,81 @@ static void put_time(struct page *page, const char *key, int64_t time_ms)
             (int)(minute / 60), (int)(minute % 60));
 }
 
-static void put_reservations(struct page *page)
+static void put_reservations(struct draft *draft)
 {
-        struct rng *rng = &page->numbers;
+        struct page *page = &draft->page;
+        struct rng *rng = &draft->numbers;
         unsigned count = draw_below(rng, 3);
 
         if (count == 0)
                 return;
         put(page, "reservations:\n");
         for (unsigned r = 0; r < count; r++) {
-                unsigned m = draw_below(rng, page->pool->models_count);
+                unsigned m = draw_below(rng, draft->pool->models_count);
                 int64_t from = DRAW_START_MS + draw_below(rng, 8) * 30 * MINUTE_MS;
                 put(page, "  - {name: r%u, tenant: %s, devices: {%s: %u}", r,
-                    page->paths[draw_below(rng, page->tenants)], model_word(page, m),
-                    1 + draw_below(rng, page->pool->devices[page->pool->models[m]]));
+                    draft->paths[draw_below(rng, draft->tenants)], model_word(draft, m),
+                    1 + draw_below(rng, draft->pool->devices[draft->pool->models[m]]));
                 put_time(page, "from", from);
                 put_time(page, "until", from + (1 + draw_below(rng, 6)) * 20 * MINUTE_MS);
                 put(page, ", unused: %s}\n", draw_chance(rng, 50) ? "lend" : "keep");
         }
 }
 
-static void put_policy(struct page *page)
+static void put_policy(struct draft *draft)
 {
+        struct page *page = &draft->page;
         static const char *const presets[] = {"equal", "protected", "protected", "strict"};
-        struct rng *rng = &page->numbers;
-        unsigned room[3] = {0}, roots = 1 + draw_below(&page->tree, 3);
+        struct rng *rng = &draft->numbers;
+        unsigned room[3] = {0}, roots = 1 + draw_below(&draft->tree, 3);
 
-        for (unsigned m = 0; m < page->pool->models_count; m++)
-                room[m] = page->pool->devices[page->pool->models[m]];
+        for (unsigned m = 0; m < draft->pool->models_count; m++)
+                room[m] = draft->pool->devices[draft->pool->models[m]];
         put(page, "kind: Policy\npreset: %s\n", presets[draw_below(rng, ARRAY_LEN(presets))]);
         put(page, "rules: {over_jobs: %s, stop_rate: {pct: %u, per: 10m}}\n",
-            draw_chance(rng, 70) ? "wait" : "refuse", draw_chance(rng, 50) ? 100 : 5 + draw_below(rng, 40));
-        put_classes(page);
-        page->apart = draw_chance(rng, 40);
-        if (page->apart)
+            draw_chance(rng, 70) ? "wait" : "refuse",
+            draw_chance(rng, 50) ? 100 : 5 + draw_below(rng, 40));
+        put_classes(draft);
+        draft->apart = draw_chance(rng, 40);
+        if (draft->apart)
                 put(page, "trust: {x: {with: [y]}, y: {}, z: {}}\n");
         put(page, "tenants: {");
         for (unsigned t = 0; t < roots; t++) {
                 if (t > 0)
                         put(page, ", ");
-                put_tenant(page, "", t, 1, room);
+                put_tenant(draft, "", t, 1, room);
         }
         put(page, "}\n");
         if (draw_chance(rng, 40))
-                put_reservations(page);
+                put_reservations(draft);
 }
 
 struct policy_doc *draw_policy(uint64_t tree_seed, uint64_t seed, const struct draw_pool *pool,
                                const struct model_table *models, bool say)
 {
-        static struct page page;
+        static struct draft draft;
         struct err err = {0};
 
         for (unsigned tries = 0; tries < 50; tries++) {
                 struct doc *doc;
                 struct policy_doc *policy = NULL;
-                page.length = page.tenants = 0;
-                page.pool = pool;
-                page.models = models;
-                rng_init_stream(&page.tree, tree_seed, 1);
-                rng_init_stream(&page.numbers, seed, 2 + tries);
-                put_policy(&page);
-                if (doc_read_yaml("policy", page.text, page.length, &doc, &err) < 0)
+                draft.page.length = draft.tenants = 0;
+                draft.pool = pool;
+                draft.models = models;
+                rng_init_stream(&draft.tree, tree_seed, 1);
+                rng_init_stream(&draft.numbers, seed, 2 + tries);
+                put_policy(&draft);
+                if (doc_read_yaml("policy", draft.page.text, draft.page.length, &doc, &err) < 0)
                         break;
                 int rc = policy_doc_decode(doc_root(doc, 0), models, NULL, &policy, &err);
                 doc_free(doc);
                 if (rc == 0) {
                         if (say)
-                                printf("%s\n", page.text);
+                                printf("%s\n", draft.page.text);
                         return policy;
                 }
         }
-        fprintf(stderr, "%s\n%s\n", page.text, err.text);
+        fprintf(stderr, "%s\n%s\n", draft.page.text, err.text);
         return NULL;
 }
 

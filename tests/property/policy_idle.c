@@ -108,7 +108,7 @@ bool law_idle_policy(struct book *book, struct book_work *work)
                          work->request.workload);
 }
 
-/* After a tick: nobody was overlooked. Who may stay after all is looked at from the next tick on. */
+/* After a tick: nobody was overlooked. Who may stay after all is looked at at the next one. */
 bool law_all_idle(struct book *book)
 {
         for (uint64_t w = 1; book->tenancy && w <= book->last_id; w++) {

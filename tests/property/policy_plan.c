@@ -76,8 +76,8 @@ static void held_of_node(const struct book *book, uint32_t node, uint64_t benefi
         }
 }
 
-/* What is wanted beside what stays; nothing is always there, also where a node that shrank holds more
- * than it has. */
+/* What is wanted beside what stays; nothing is always there, also where a node that shrank holds
+ * more than it has. */
 static bool too_much(uint64_t stays, uint64_t wanted, uint64_t there)
 {
         return wanted > 0 && stays + wanted > there;

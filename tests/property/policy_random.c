@@ -315,7 +315,8 @@ static int observe(struct trial *trial, struct rng *rng)
         input.layout.device = (uint8_t)draw_below(rng, desc->devices);
         input.layout.failed = draw_chance(rng, 20);
         if (node != NONE)
-                input.layout.epoch = node_devices(trial->states[0], node)[input.layout.device].epoch;
+                input.layout.epoch =
+                        node_devices(trial->states[0], node)[input.layout.device].epoch;
         if (slots[desc->model] && draw_chance(rng, 50))
                 input.layout.foreign_slots = (uint16_t)(1u << draw_below(rng, slots[desc->model]));
         return try(trial, &input);
@@ -512,7 +513,7 @@ static bool is_starved(struct trial *trial, const struct book_work *work)
                 return false;
         accounts_admit(state, state->workloads[slot].bucket, &admission);
         if (admission.gate != GATE_FIT)
-                return false;           /* a limit, a budget, or kept for what others are promised */
+                return false;           /* a limit, a budget, or kept for others' promises */
         if (need.devices == 0)
                 return could_lie(trial, need, work, need.models);
         uint64_t mixed = mixture(state, &admission), allowed = 0;
@@ -660,8 +661,8 @@ static void summary(const struct counts *counts)
         for (unsigned c = 0; c < PLAN_CAUSES_END; c++)
                 printf(" %" PRIu64 " %s", others[PROMISES_END + 2 + c],
                        plan_cause_name((enum plan_cause)c));
-        printf("; the last one started within %" PRIu64 " minutes after the last submission; %" PRIu64
-               " wait for a limit, a budget or a promise\n",
+        printf("; the last one started within %" PRIu64 " minutes after the last submission; "
+               "%" PRIu64 " wait for a limit, a budget or a promise\n",
                others[PROMISES_END], others[PROMISES_END + 1]);
         printf("  idle: %" PRIu64 " reports, %" PRIu64 " warned, %" PRIu64 " made spare, %" PRIu64
                " told to stop, %" PRIu64 " no longer spare\n",

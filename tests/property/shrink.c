@@ -81,7 +81,7 @@ static bool run_apart(const struct shrink *shrink, const struct step_set *keep, 
         return false;
 }
 
-/* The same sentence but for its numbers: a shorter list that fails in another way is another bug. */
+/* The same sentence but for its numbers: a shorter list that fails otherwise is another bug. */
 static bool is_same_kind(const char *a, const char *b)
 {
         for (;; a++, b++) {

@@ -1,16 +1,6 @@
-#include "tests/unit/check.h"
-
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "tests/unit/cli/child.h"
 
 #include "base/doc.h"
-#include "base/err.h"
-#include "base/file.h"
-#include "base/mem.h"
-#include "cli/command.h"
 
 #define WORDS_MAX 12
 
@@ -96,94 +86,10 @@ static void help_is_found_wherever_it_stands(void **state)
 
 /* ---- the whole program, in a child ---- */
 
-struct outcome {
-        int code;
-        char *out, *err;
-};
-
-static char folder[] = "/tmp/berth-test-XXXXXX";
-
-static char *slurp(const char *name)
-{
-        char path[128];
-        char *bytes = NULL;
-        size_t size;
-        struct err err;
-
-        snprintf(path, sizeof path, "%s/%s", folder, name);
-        if (file_read(path, 1u << 24, &bytes, &size, &err) < 0)
-                fail_msg("%s", err.text);
-        return bytes;
-}
-
-static void run_child(char **words, int count, unsigned interrupt_after_ms, struct outcome *outcome)
-{
-        char out[128], err[128];
-
-        snprintf(out, sizeof out, "%s/out", folder);
-        snprintf(err, sizeof err, "%s/err", folder);
-        fflush(NULL);
-        pid_t child = fork();
-        assert_true(child >= 0);
-        if (child == 0) {
-                if (!freopen(out, "w", stdout) || !freopen(err, "w", stderr))
-                        _exit(99);
-                int code = command_main(count, words);
-                fflush(NULL);
-                _exit(code);
-        }
-        if (interrupt_after_ms > 0) {
-                usleep(interrupt_after_ms * 1000);
-                kill(child, SIGINT);
-        }
-        int status;
-        assert_int_equal(waitpid(child, &status, 0), child);
-        outcome->code = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-        outcome->out = slurp("out");
-        outcome->err = slurp("err");
-}
-
-/* "@/x" in a line is the file x of the test's folder. */
-static struct outcome run_line(const char *line, unsigned interrupt_after_ms)
-{
-        char copy[512], paths[WORDS_MAX][128];
-        char *words[WORDS_MAX + 1];
-        struct outcome outcome;
-        int count = 0;
-
-        snprintf(copy, sizeof copy, "berth %s", line);
-        for (char *word = strtok(copy, " "); word && count < WORDS_MAX; word = strtok(NULL, " ")) {
-                snprintf(paths[count], sizeof paths[count], "%s%s",
-                         strncmp(word, "@/", 2) == 0 ? folder : "",
-                         strncmp(word, "@/", 2) == 0 ? word + 1 : word);
-                words[count] = paths[count];
-                count++;
-        }
-        words[count] = NULL;
-        run_child(words, count, interrupt_after_ms, &outcome);
-        return outcome;
-}
-
-static void outcome_done(struct outcome *outcome)
-{
-        mem_free(outcome->out);
-        mem_free(outcome->err);
-}
-
-static void write_file(const char *name, const char *text)
-{
-        char path[128];
-        struct err err;
-
-        snprintf(path, sizeof path, "%s/%s", folder, name);
-        if (file_write(path, text, strlen(text), &err) < 0)
-                fail_msg("%s", err.text);
-}
-
 static void the_program_says_what_it_is(void **state)
 {
         (void)state;
-        static const struct { const char *line; int code; const char *out, *err; } rows[] = {
+        static const struct child_row rows[] = {
                 {"--version", 0, "berth ", ""},
                 {"help", 0, "replay", ""},
                 {"--help", 0, "replay", ""},
@@ -192,7 +98,8 @@ static void the_program_says_what_it_is(void **state)
                 {"help nothing", 2, "", "there is no command 'nothing'"},
                 {"", 2, "", "usage: berth COMMAND"},
                 {"reply", 2, "", "there is no command 'reply'; did you mean 'replay'"},
-                {"replay", 2, "", "name what to work on: berth replay SCENARIO.yaml\nusage: berth replay"},
+                {"replay", 2, "", "name what to work on: berth replay SCENARIO.yaml\n"
+                 "usage: berth replay"},
                 {"replay @/none.yaml", 2, "", "none.yaml: No such file"},
                 {"replay @/bad.yaml", 2, "", "bad.yaml:3: field 'workload.openb_pod': is not known "
                  "here; did you mean 'openb_pods'"},
@@ -204,86 +111,78 @@ static void the_program_says_what_it_is(void **state)
                 {"replay @/mix.yaml --json @/mix.yaml", 2, "", "mix.yaml: is read by this replay"},
                 {"replay @/mix.yaml --models @/none.yaml", 2, "", "none.yaml: No such file"},
         };
-        write_file("bad.yaml", "kind: Replay\npool: {openb_nodes: n.csv}\n"
-                               "workload: {openb_pod: p.csv}\n");
-        write_file("nofile.yaml", "kind: Replay\npool: {openb_nodes: missing.csv}\n"
-                                  "workload: {openb_pods: p.csv}\n");
-        write_file("mix.yaml", "kind: Replay\nname: a mix\n"
-                               "pool: {nodes: 2, devices_per_node: 2, model: A100-40}\n"
-                               "workload: {load: 1, mix: {1g.5gb: 1, whole: 1}, mean_life: 20}\n"
-                               "placements: [first-fit, auto]\nseeds: 1..3\n");
-        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-                struct outcome outcome = run_line(rows[i].line, 0);
-                if (outcome.code != rows[i].code)
-                        fail_msg("'%s' ended with %d: %s", rows[i].line, outcome.code, outcome.err);
-                check_has(outcome.out, rows[i].out);
-                check_has(outcome.err, rows[i].err);
-                outcome_done(&outcome);
-        }
+        put("bad.yaml", "kind: Replay\npool: {openb_nodes: n.csv}\n"
+                        "workload: {openb_pod: p.csv}\n");
+        put("nofile.yaml", "kind: Replay\npool: {openb_nodes: missing.csv}\n"
+                           "workload: {openb_pods: p.csv}\n");
+        put("mix.yaml", "kind: Replay\nname: a mix\n"
+                        "pool: {nodes: 2, devices_per_node: 2, model: A100-40}\n"
+                        "workload: {load: 1, mix: {1g.5gb: 1, whole: 1}, mean_life: 20}\n"
+                        "placements: [first-fit, auto]\nseeds: 1..3\n");
+        check_rows(rows, ARRAY_LEN(rows), folder);
 }
 
 static void a_replay_prints_tables_or_nothing_but_json(void **state)
 {
         (void)state;
-        struct outcome outcome = run_line("replay @/mix.yaml --json @/mix.json", 0);
         struct doc *doc;
         struct err err = {0};
-        assert_int_equal(outcome.code, 0);
-        assert_string_equal(outcome.err, "");
-        check_has(outcome.out, "a mix\n");
-        check_has(outcome.out, "first-fit");
-        outcome_done(&outcome);
 
-        outcome = run_line("replay @/mix.yaml --json - --seeds 1 --placement random:7", 0);
-        assert_int_equal(outcome.code, 0);
-        assert_int_equal(outcome.out[0], '{');
-        if (doc_read_json("out", outcome.out, strlen(outcome.out), &doc, &err) < 0)
+        assert_int_equal(run_line("replay @/mix.yaml --json @/mix.json", folder), 0);
+        char *out = text_of("out"), *said = text_of("err"), *json = text_of("mix.json");
+        assert_string_equal(said, "");
+        check_has(out, "a mix\n");
+        check_has(out, "first-fit");
+        check_has(json, "\"scenario\": \"a mix\"");
+        mem_free(out);
+        mem_free(said);
+        mem_free(json);
+
+        assert_int_equal(run_line("replay @/mix.yaml --json - --seeds 1 --placement random:7",
+                                  folder), 0);
+        out = text_of("out");
+        assert_int_equal(out[0], '{');
+        if (doc_read_json("out", out, strlen(out), &doc, &err) < 0)
                 fail_msg("%s", err.text);
         const struct doc_node *runs = doc_get(doc_root(doc, 0), "runs");
         assert_int_equal(doc_length(runs), 1);
         assert_string_equal(doc_raw(doc_get(doc_first(runs), "placement")), "random:7");
         doc_free(doc);
-        outcome_done(&outcome);
-        char *json = slurp("mix.json");
-        check_has(json, "\"scenario\": \"a mix\"");
-        mem_free(json);
+        mem_free(out);
 }
 
 static void an_interrupt_ends_it_cleanly(void **state)
 {
         (void)state;
-        write_file("long.yaml", "kind: Replay\nname: long\n"
-                                "pool: {nodes: 200, devices_per_node: 8, model: A100-40}\n"
-                                "workload: {load: 1, mix: {1g.5gb: 1}, measure_lives: 1000}\n"
-                                "seeds: 1..100\n");
-        struct outcome outcome = run_line("replay @/long.yaml --json @/long.json", 300);
-        if (outcome.code != 130)
-                fail_msg("ended with %d: %s", outcome.code, outcome.err);
-        check_has(outcome.out, "STOPPED");
-        check_has(outcome.err, "stopped");
-        outcome_done(&outcome);
-        char *json = slurp("long.json");
+        const char *const args[] = {"replay", path_of("long.yaml"), "--json", path_of("long.json"),
+                                    NULL};
+
+        put("long.yaml", "kind: Replay\nname: long\n"
+                         "pool: {nodes: 200, devices_per_node: 8, model: A100-40}\n"
+                         "workload: {load: 1, mix: {1g.5gb: 1}, measure_lives: 1000}\n"
+                         "seeds: 1..100\n");
+        assert_int_equal(interrupt_child(args), EXIT_STOPPED);
+        check_err("stopped");
+        char *out = text_of("out"), *json = text_of("long.json");
+        check_has(out, "STOPPED");
         check_has(json, "\"stopped\": true");
+        mem_free(out);
         mem_free(json);
 }
 
-static int set_up(void **state)
+static int open_folder(void **state)
 {
         (void)state;
-        return mkdtemp(folder) ? 0 : -1;
+        return open_child_folder();
 }
 
-static int tear_down(void **state)
+static int close_folder(void **state)
 {
-        (void)state;
         static const char *const names[] = {"out", "err", "bad.yaml", "nofile.yaml", "mix.yaml",
                                             "mix.json", "long.yaml", "long.json"};
-        char path[128];
-        for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-                snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-                unlink(path);
-        }
-        return rmdir(folder);
+
+        (void)state;
+        return close_child_folder(names, ARRAY_LEN(names));
 }
 
 int main(void)
@@ -296,5 +195,5 @@ int main(void)
                 cmocka_unit_test(a_replay_prints_tables_or_nothing_but_json),
                 cmocka_unit_test(an_interrupt_ends_it_cleanly),
         };
-        return cmocka_run_group_tests(tests, set_up, tear_down);
+        return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

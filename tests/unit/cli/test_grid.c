@@ -88,6 +88,27 @@ static void long_cells_are_cut(void **state)
         grid_free(grid);
 }
 
+static void it_is_finished_below_a_title(void **state)
+{
+        (void)state;
+        char *text = NULL, *plain;
+        size_t size;
+        struct err err = {0};
+        FILE *file = open_memstream(&text, &size);
+        struct grid *grid = example();
+
+        assert_non_null(file);
+        plain = print(grid, 80);
+        assert_int_equal(grid_finish(grid, "what it is", 80, file, &err), 0);
+        assert_int_equal(grid_finish(example(), NULL, 80, file, &err), 0);
+        fclose(file);
+        assert_memory_equal(text, "\nwhat it is\n", 12);
+        assert_memory_equal(text + 12, plain, strlen(plain));
+        assert_string_equal(text + 12 + strlen(plain), plain);
+        free(text);
+        free(plain);
+}
+
 static void no_memory_is_told(void **state)
 {
         (void)state;
@@ -110,6 +131,7 @@ int main(void)
                 cmocka_unit_test(columns_stand_beside_each_other_without_empty_ones),
                 cmocka_unit_test(what_does_not_fit_comes_below),
                 cmocka_unit_test(long_cells_are_cut),
+                cmocka_unit_test(it_is_finished_below_a_title),
                 cmocka_unit_test(no_memory_is_told),
         };
         setlocale(LC_CTYPE, "C.UTF-8");

@@ -1,5 +1,5 @@
 /* The files of a small history's ledger. tests/ledger_check.py counts the numbers again. */
-#include "tests/unit/check.h"
+#include "tests/unit/models.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -8,30 +8,24 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/ledger_out.h"
-#include "proto/model_doc.h"
 #include "proto/scenario.h"
 #include "sim/history.h"
 
 static char folder[] = "/tmp/berth-ledger-XXXXXX";
 static struct scenario scenario;
 static struct history_result result;
-static struct model_table *models;
 static struct ledger_book book;
 static struct text text;
 
 static int open_folder(void **state)
 {
-        (void)state;
-        models = model_table_new();
-        if (!models || model_doc_builtin(models, NULL) < 0)
-                return -1;
+        models_load(state);
         return mkdtemp(folder) ? 0 : -1;
 }
 
 static int close_folder(void **state)
 {
-        (void)state;
-        model_table_free(models);
+        models_drop(state);
         return rmdir(folder);
 }
 

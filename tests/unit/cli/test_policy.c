@@ -1,19 +1,9 @@
-#include "tests/unit/check.h"
-
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "tests/unit/cli/child.h"
 
 #include "base/doc.h"
-#include "base/err.h"
-#include "base/file.h"
-#include "base/mem.h"
-#include "cli/command.h"
 #include "cli/policy_out.h"
-#include "proto/model_doc.h"
 #include "proto/pool_doc.h"
-
-static struct model_table *models;
+#include "tests/unit/models.h"
 
 static struct policy_doc *decode(const char *text)
 {
@@ -119,7 +109,8 @@ static void each_change_is_a_sentence(void **state)
                 {"tenants: {a: {protect: {T4: 2}}}", "tenants: {a: {}}",
                  "a: its protect of T4 (2 devices) ends; running work keeps its places"},
                 {"tenants: {a: {limit: {T4: 8}}}", "tenants: {a: {limit: {T4: 4}}}",
-                 "a: limit on T4 falls from 8 to 4 devices; running work above it goes on, as spare where its class can be"},
+                 "a: limit on T4 falls from 8 to 4 devices; running work above it goes on, as "
+                 "spare where its class can be"},
                 {"tenants: {a: {limit: {jobs: 8}}}", "tenants: {a: {limit: {jobs: 9}}}",
                  "a: limit on jobs rises from 8 to 9"},
                 {"tenants: {a: {}}", "tenants: {a: {limit: {any: 4}}}",
@@ -302,50 +293,11 @@ static void another_preset_is_said_in_few_lines(void **state)
 
 /* ---- the command ---- */
 
-static char folder[] = "/tmp/berth-policy-XXXXXX";
-
-static char *slurp(const char *name)
-{
-        char path[128], *text;
-        size_t size;
-        struct err err = {0};
-
-        snprintf(path, sizeof path, "%s/%s", folder, name);
-        if (file_read(path, 1 << 20, &text, &size, &err) < 0)
-                fail_msg("%s", err.text);
-        return text;
-}
-
-static int run(char **words, int count)
-{
-        char out[128], errors[128];
-        int status;
-
-        snprintf(out, sizeof out, "%s/out", folder);
-        snprintf(errors, sizeof errors, "%s/err", folder);
-        fflush(NULL);
-        pid_t child = fork();
-        assert_true(child >= 0);
-        if (child == 0) {
-                if (!freopen(out, "w", stdout) || !freopen(errors, "w", stderr))
-                        _exit(99);
-                int code = command_main(count, words);
-                fflush(NULL);
-                _exit(code);
-        }
-        assert_int_equal(waitpid(child, &status, 0), child);
-        return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-}
-
 static void the_command_checks_and_compares(void **state)
 {
         (void)state;
         const char *source = getenv("BERTH_SOURCE") ? getenv("BERTH_SOURCE") : ".";
-        static const struct {
-                const char *line;
-                int code;
-                const char *out, *err;
-        } rows[] = {
+        static const struct child_row rows[] = {
                 {"policy check @policy.yaml", 0, "ok: 2 tenants, 3 classes, 0 warnings\n", ""},
                 {"policy check @policy-full.yaml --pool @pool.yaml", 0,
                  "pool: 5 nodes, 36 healthy devices (4 A100-40, 32 H100-80)", ""},
@@ -363,53 +315,24 @@ static void the_command_checks_and_compares(void **state)
                 {"policy check @policy.yaml --models @pool.yaml", 2, "", "pool.yaml:"},
                 {"help policy", 0, "usage: berth policy check FILE | diff A B", ""},
         };
-        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-                char copy[256], paths[8][1024];
-                char *words[9] = {(char[]){"berth"}};
-                int count = 1;
-                snprintf(copy, sizeof copy, "%s", rows[i].line);
-                for (char *word = strtok(copy, " "); word && count < 8; word = strtok(NULL, " ")) {
-                        if (word[0] == '@')
-                                snprintf(paths[count], sizeof paths[count], "%s/examples/%s",
-                                         source, word + 1);
-                        else
-                                snprintf(paths[count], sizeof paths[count], "%s", word);
-                        words[count] = paths[count];
-                        count++;
-                }
-                words[count] = NULL;
-                int code = run(words, count);
-                char *out = slurp("out"), *errors = slurp("err");
-                if (code != rows[i].code)
-                        fail_msg("'%s' ended with %d: %s", rows[i].line, code, errors);
-                check_has(out, rows[i].out);
-                check_has(errors, rows[i].err);
-                mem_free(out);
-                mem_free(errors);
-        }
+        char examples[1000];
+
+        snprintf(examples, sizeof examples, "%s/examples/", source);
+        check_rows(rows, ARRAY_LEN(rows), examples);
 }
 
-static int set_up(void **state)
+static int open_all(void **state)
 {
-        (void)state;
-        struct err err = {0};
-
-        models = model_table_new();
-        return models && model_doc_builtin(models, &err) == 0 && mkdtemp(folder) ? 0 : -1;
+        models_load(state);
+        return open_child_folder();
 }
 
-static int tear_down(void **state)
+static int close_all(void **state)
 {
-        (void)state;
         static const char *const names[] = {"out", "err"};
-        char path[128];
 
-        for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-                snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-                unlink(path);
-        }
-        model_table_free(models);
-        return rmdir(folder);
+        models_drop(state);
+        return close_child_folder(names, ARRAY_LEN(names));
 }
 
 int main(void)
@@ -424,5 +347,5 @@ int main(void)
                 cmocka_unit_test(another_preset_is_said_in_few_lines),
                 cmocka_unit_test(the_command_checks_and_compares),
         };
-        return cmocka_run_group_tests(tests, set_up, tear_down);
+        return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -1,21 +1,10 @@
 #include "tests/unit/cli/child.h"
 
-#include "base/mem.h"
-
 /* One node of eight devices: what is tenant a's by promise is held by b when a comes. */
 static const char jobs[] = "at,ran,gpus,team\n"
                            "2026-01-05 08:00:00,7200,8,b\n"
                            "2026-01-05 08:01:00,600,8,a\n"
                            "2026-01-05 08:02:00,600,1,b\n";
-
-static const char history[] =
-        "kind: Replay\n"
-        "name: small\n"
-        "pool: {nodes: 1, devices_per_node: 8, model: V100}\n"
-        "workload:\n"
-        "  jobs_csv: jobs.csv\n"
-        "  columns: {submit: at, duration: ran, devices: gpus, tenant: team}\n"
-        "  checkpoint: {every: 5m, restart: 60s}\n";
 
 static const char ours[] = "kind: Policy\n"
                            "preset: protected\n"
@@ -28,7 +17,7 @@ static int open_folder(void **state)
         if (open_child_folder() < 0)
                 return -1;
         put("jobs.csv", jobs);
-        put("history.yaml", history);
+        put("history.yaml", JOBS_SCENARIO);
         put("ours.yaml", ours);
         return 0;
 }
@@ -39,9 +28,7 @@ static int close_folder(void **state)
                                             "long.yaml", "out", "err", "json"};
 
         (void)state;
-        for (size_t n = 0; n < ARRAY_LEN(names); n++)
-                unlink(path_of(names[n]));
-        return rmdir(folder);
+        return close_child_folder(names, ARRAY_LEN(names));
 }
 
 /* `berth policy try ours.yaml --history history.yaml ...`; its exit code. */
@@ -98,14 +85,6 @@ static void a_promise_shortens_its_tenants_wait(void **state)
         mem_free(text);
 }
 
-static void check_err(const char *part)
-{
-        char *text = text_of("err");
-
-        check_has(text, part);
-        mem_free(text);
-}
-
 static void what_cannot_be_tried_is_said(void **state)
 {
         (void)state;
@@ -136,18 +115,12 @@ static void an_output_that_would_lose_something_is_refused_before_the_run(void *
 static void interrupted_it_shows_what_can_be_compared(void **state)
 {
         (void)state;
-        char text[2048];
         const char *const args[] = {"policy", "try", path_of("ours.yaml"), "--history",
                                     path_of("long.yaml"), "--seeds", "1..1000", "--json",
                                     path_of("json"), NULL};
-        size_t used = (size_t)snprintf(text, sizeof text, "at,ran,gpus,team\n");
 
-        for (unsigned j = 0; j < 60; j++)
-                used += (size_t)snprintf(text + used, sizeof text - used, "%u,%u,%u,%s\n",
-                                         1700000000 + 60 * j, 600 + j % 7 * 600, 1 + j % 8,
-                                         j % 3 ? "a" : "b");
-        put("jobs.csv", text);
-        put("long.yaml", history);
+        put_many_jobs();
+        put("long.yaml", JOBS_SCENARIO);
         unlink(path_of("json"));
         int code = interrupt_child(args);
         put("jobs.csv", jobs);

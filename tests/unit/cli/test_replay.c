@@ -1,16 +1,6 @@
 #include "tests/unit/cli/child.h"
 
-#include "base/mem.h"
-
-static const char history[] =
-        "kind: Replay\n"
-        "name: small\n"
-        "pool: {nodes: 1, devices_per_node: 8, model: V100}\n"
-        "workload:\n"
-        "  jobs_csv: jobs.csv\n"
-        "  columns: {submit: at, duration: ran, devices: gpus, tenant: team}\n"
-        "  checkpoint: {every: 5m, restart: 60s}\n"
-        "policies: [ours.yaml]\n";
+static const char history[] = JOBS_SCENARIO "policies: [ours.yaml]\n";
 
 static const char ours[] = "kind: Policy\n"
                            "preset: protected\n"
@@ -26,25 +16,12 @@ static const char sacct[] =
 static const char *const names[] = {"jobs.csv", "history.yaml", "ours.yaml", "sacct.txt",
                                     "sacct.yaml", "out", "err", "json", "report", "ledger"};
 
-/* So many that a thousand seeds take seconds, and one a moment. */
-static void put_jobs(void)
-{
-        static char text[32768];
-        size_t used = (size_t)snprintf(text, sizeof text, "at,ran,gpus,team\n");
-
-        for (unsigned j = 0; j < 60; j++)
-                used += (size_t)snprintf(text + used, sizeof text - used, "%u,%u,%u,%s\n",
-                                         1700000000 + 60 * j, 600 + j % 7 * 600, 1 + j % 8,
-                                         j % 3 ? "a" : "b");
-        put("jobs.csv", text);
-}
-
 static int open_folder(void **state)
 {
         (void)state;
         if (open_child_folder() < 0)
                 return -1;
-        put_jobs();
+        put_many_jobs();
         put("history.yaml", history);
         put("ours.yaml", ours);
         put("sacct.txt", sacct);
@@ -56,9 +33,7 @@ static int open_folder(void **state)
 static int close_folder(void **state)
 {
         (void)state;
-        for (size_t n = 0; n < ARRAY_LEN(names); n++)
-                unlink(path_of(names[n]));
-        return rmdir(folder);
+        return close_child_folder(names, ARRAY_LEN(names));
 }
 
 /* `berth replay history.yaml` with up to four words more. */
@@ -67,14 +42,6 @@ static int replay(const char *a, const char *b, const char *c, const char *d)
         const char *const args[] = {"replay", path_of("history.yaml"), a, b, c, d, NULL};
 
         return end_child(start_child(args));
-}
-
-static void check_err(const char *part)
-{
-        char *text = text_of("err");
-
-        check_has(text, part);
-        mem_free(text);
 }
 
 static void outputs_that_cannot_be_written_are_refused_before_the_run(void **state)

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "engine/decide.h"
-#include "tests/unit/engine/models.h"
+#include "tests/unit/models.h"
 
 /* ---- a pool and what was decided of it ---- */
 

@@ -2,7 +2,7 @@
 #include "engine/device.h"
 #include "engine/units.h"
 #include "sim/rng.h"
-#include "tests/unit/engine/models.h"
+#include "tests/unit/models.h"
 
 static const char *const mixed[] = {"A100-40", "A30", "T4", "MYSTERY", "MI300X", "RTX-PRO-6000"};
 

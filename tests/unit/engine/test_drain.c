@@ -19,30 +19,22 @@ static int open_drain(void **state)
         return 0;
 }
 
-static struct request job(uint64_t id, int64_t limit_ms)
-{
-        struct request request = of(ask(id, 1), "u", "c");
-
-        request.time_limit_ms = limit_ms;
-        return request;
-}
-
 static void without_a_deadline_nobody_is_told(void **state)
 {
         (void)state;
-        submit(job(1, 8 * H));
+        submit(timed(1, 8 * H));
         drain_by("a", GPU, 4, 0);
         for (int64_t h = 1; h < 8; h++)
                 tick_at(h * H);
         assert_false(is_told(1));
-        submit(job(2, H));
+        submit(timed(2, H));
         assert_true(is_waiting(2));
 }
 
 static void work_is_told_as_late_as_possible_and_starts_elsewhere(void **state)
 {
         (void)state;
-        submit(job(1, 8 * H));
+        submit(timed(1, 8 * H));
         drain_by("a", GPU, 4, 2 * H);
         tick_at(110 * M - DRAIN_EARLY_MS - 1);
         assert_false(is_told(1));
@@ -107,7 +99,8 @@ static void a_gang_is_told_once_and_leaves_as_a_whole(void **state)
 static void who_saves_by_itself_is_told_after_its_last_checkpoint(void **state)
 {
         (void)state;
-        struct request saver = job(1, 8 * H), ends = job(2, 160 * M), when_told = job(3, 8 * H);
+        struct request saver = timed(1, 8 * H), ends = timed(2, 160 * M);
+        struct request when_told = timed(3, 8 * H);
 
         saver.checkpoint_every_ms = ends.checkpoint_every_ms = H;
         when_told.checkpoint_every_ms = H;
@@ -139,7 +132,7 @@ static void who_saves_by_itself_is_told_after_its_last_checkpoint(void **state)
 static void an_open_notice_is_withdrawn_when_the_drain_is(void **state)
 {
         (void)state;
-        submit(job(1, 8 * H));
+        submit(timed(1, 8 * H));
         drain_by("a", GPU, 4, 2 * H);
         tick_at(110 * M);
         assert_true(is_told(1));
@@ -159,7 +152,7 @@ static void an_open_notice_is_withdrawn_when_the_drain_is(void **state)
 static void a_later_deadline_withdraws_and_an_earlier_one_shortens_nothing(void **state)
 {
         (void)state;
-        submit(job(1, 8 * H));
+        submit(timed(1, 8 * H));
         drain_by("a", GPU, 4, 2 * H);
         tick_at(110 * M);
         drain_by("a", GPU, 4, 115 * M);
@@ -174,7 +167,7 @@ static void a_later_deadline_withdraws_and_an_earlier_one_shortens_nothing(void 
 static void a_notice_that_is_over_stands(void **state)
 {
         (void)state;
-        submit(job(1, 8 * H));
+        submit(timed(1, 8 * H));
         drain_by("a", GPU, 4, 2 * H);
         tick_at(110 * M);
         at(2 * H);
@@ -188,7 +181,7 @@ static void a_notice_that_is_over_stands(void **state)
 static void a_deadline_nearer_than_the_notice_is_met_late(void **state)
 {
         (void)state;
-        submit(job(1, 8 * H));
+        submit(timed(1, 8 * H));
         drain_by("a", GPU, 4, M);
         tick_at(15 * S);
         assert_int_equal(work(1)->notice_until_ms, T0 + 15 * S + 10 * M);
@@ -197,7 +190,7 @@ static void a_deadline_nearer_than_the_notice_is_met_late(void **state)
 static void what_is_frozen_is_told_nothing(void **state)
 {
         (void)state;
-        submit(job(1, 8 * H));
+        submit(timed(1, 8 * H));
         drain_by("a", GPU, 4, 2 * H);
         must(&(struct input){.kind = INPUT_FREEZE_SET, .freeze = {.frozen = true}});
         tick_at(115 * M);
@@ -210,7 +203,7 @@ static void what_is_frozen_is_told_nothing(void **state)
 static void who_is_over_its_time_is_told_once_and_ends(void **state)
 {
         (void)state;
-        submit(job(1, H));
+        submit(timed(1, H));
         drain_by("a", GPU, 4, 65 * M);
         tick_at(H + 1);
         assert_int_equal(count_facts(FACT_NOTICED), 1);

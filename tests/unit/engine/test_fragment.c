@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "engine/fragment.h"
 #include "engine/memo_impl.h"
-#include "tests/unit/engine/models.h"
+#include "tests/unit/models.h"
 
 static struct price_shape shape(unsigned devices, unsigned milli, uint32_t cpu, uint64_t weight)
 {

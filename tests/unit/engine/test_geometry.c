@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "engine/geometry.h"
 #include "engine/units.h"
-#include "tests/unit/engine/models.h"
+#include "tests/unit/models.h"
 
 static unsigned profile_of(const struct model *model, const char *name)
 {

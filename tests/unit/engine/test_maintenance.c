@@ -23,14 +23,6 @@ static int open_maintenance(void **state)
         return 0;
 }
 
-static struct request job(uint64_t id, int64_t limit_ms)
-{
-        struct request request = of(ask(id, 1), "u", "c");
-
-        request.time_limit_ms = limit_ms;
-        return request;
-}
-
 static struct maintenance_window *add(int64_t from_ms, int64_t until_ms)
 {
         struct maintenance_window *window = &windows.windows[windows.count++];
@@ -50,9 +42,9 @@ static void before_a_window_starts_what_ends_in_time(void **state)
         (void)state;
         add(4 * H, 6 * H);
         set_windows();
-        submit(job(1, 5 * H));
+        submit(timed(1, 5 * H));
         assert_true(is_waiting(1));
-        submit(job(2, 4 * H));                  /* the same need, behind it */
+        submit(timed(2, 4 * H));                /* the same need, behind it */
         assert_true(is_placed(2));
         join("b", GPU, 4);
         assert_true(is_waiting(1));             /* the window is the whole pool's */
@@ -60,16 +52,16 @@ static void before_a_window_starts_what_ends_in_time(void **state)
         set_windows();
         assert_true(lies_on(1, "b"));
         tick_at(H);
-        submit(job(3, 3 * H + 1));
+        submit(timed(3, 3 * H + 1));
         assert_true(lies_on(3, "b"));
-        submit(job(4, 3 * H));
+        submit(timed(4, 3 * H));
         assert_true(lies_on(4, "a"));           /* first fit */
 }
 
 static void services_and_unknown_lengths_keep_a_day_away(void **state)
 {
         (void)state;
-        struct request service = job(1, 0), unknown = job(2, 0);
+        struct request service = timed(1, 0), unknown = timed(2, 0);
 
         service.service = true;
         add(25 * H, 26 * H);
@@ -92,11 +84,11 @@ static void what_is_known_of_a_tenant_counts(void **state)
         add(4 * H, 6 * H);
         set_windows();
         for (uint64_t id = 1; id <= 4; id++) {
-                submit(job(id, H));
+                submit(timed(id, H));
                 at((int64_t)id * 10 * M);
                 leave(INPUT_EXITED, id);
         }
-        submit(job(5, 0));
+        submit(timed(5, 0));
         assert_true(is_waiting(5));
         tick_at(41 * M);                        /* known from the next tick on */
         assert_true(is_placed(5));
@@ -105,7 +97,7 @@ static void what_is_known_of_a_tenant_counts(void **state)
 static void who_saves_and_may_be_stopped_starts(void **state)
 {
         (void)state;
-        struct request saver = job(1, 50 * H), never = of(ask(2, 1), "u", "n");
+        struct request saver = timed(1, 50 * H), never = of(ask(2, 1), "u", "n");
 
         add(2 * H, 3 * H);
         set_windows();
@@ -129,7 +121,7 @@ static void who_saves_and_may_be_stopped_starts(void **state)
 static void running_work_is_told_and_the_window_closes_and_opens(void **state)
 {
         (void)state;
-        submit(job(1, 50 * H));
+        submit(timed(1, 50 * H));
         add(4 * H, 6 * H);
         set_windows();
         tick_at(230 * M - DRAIN_EARLY_MS);
@@ -143,7 +135,7 @@ static void running_work_is_told_and_the_window_closes_and_opens(void **state)
         tick_at(4 * H);
         assert_true(pool->nodes[0].closed);
         assert_int_equal(pool->capacity[model_id(GPU)], 0);
-        submit(job(2, M));
+        submit(timed(2, M));
         tick_at(6 * H - 1);
         assert_true(is_waiting(1) && is_waiting(2));
         tick_at(6 * H);
@@ -161,7 +153,7 @@ static void a_window_comes_again_up_to_the_last(void **state)
         set_windows();
         tick_at(7 * H);
         assert_int_equal(pool->nodes[0].closed_from_ms, T0 + 28 * H);
-        submit(job(1, 22 * H));
+        submit(timed(1, 22 * H));
         assert_true(is_waiting(1));
         tick_at(28 * H);
         assert_true(pool->nodes[0].closed);
@@ -175,7 +167,7 @@ static void a_window_is_of_a_plane_or_a_node(void **state)
 {
         (void)state;
         struct node_desc desc = node("p", GPU, 4);
-        struct request there = job(1, 8 * H);
+        struct request there = timed(1, 8 * H);
 
         desc.plane = word("lab");
         add(4 * H, 6 * H)->plane = word("lab");
@@ -184,7 +176,7 @@ static void a_window_is_of_a_plane_or_a_node(void **state)
         there.need.plane = word("lab");
         submit(there);
         assert_true(is_waiting(1));
-        submit(job(2, 8 * H));
+        submit(timed(2, 8 * H));
         assert_true(lies_on(2, "a"));
         desc.plane = 0;                         /* it moves out of the plane */
         must(&(struct input){.kind = INPUT_NODE_CHANGED, .node = desc});
@@ -194,11 +186,11 @@ static void a_window_is_of_a_plane_or_a_node(void **state)
 static void taking_a_window_away_withdraws_and_opens(void **state)
 {
         (void)state;
-        submit(job(1, 50 * H));
+        submit(timed(1, 50 * H));
         add(4 * H, 6 * H);
         set_windows();
         tick_at(235 * M);
-        submit(job(2, 5 * H));
+        submit(timed(2, 5 * H));
         assert_true(is_told(1));
         assert_true(is_waiting(2));
         windows.count = 0;
@@ -257,15 +249,15 @@ static void room_held_for_wide_work_closes_too(void **state)
         struct request wide = of(ask(2, 4), "u", "c");
 
         wide.time_limit_ms = H;
-        submit(job(1, 8 * H));
+        submit(timed(1, 8 * H));
         submit(wide);
         tick_at(11 * M);
         assert_int_equal(pool->nodes_held, 1);
         add(2 * H, 3 * H);
         set_windows();
-        submit(job(3, 3 * H));                  /* gone before the room is wanted */
+        submit(timed(3, 3 * H));                /* gone before the room is wanted */
         assert_true(is_waiting(3));
-        submit(job(4, H));
+        submit(timed(4, H));
         assert_true(is_placed(4));
         tick_at(12 * M);                        /* what holds it could not use it any more */
         assert_int_equal(pool->nodes_held, 0);
@@ -274,13 +266,13 @@ static void room_held_for_wide_work_closes_too(void **state)
 static void a_window_that_is_open_already_tells_with_full_notice(void **state)
 {
         (void)state;
-        submit(job(1, 50 * H));
+        submit(timed(1, 50 * H));
         add(0, 6 * H);
         set_windows();
         tick_at(M);
         assert_int_equal(work(1)->notice_until_ms, T0 + 11 * M);
         join("b", GPU, 4);
-        submit(job(2, M));
+        submit(timed(2, M));
         assert_true(is_waiting(2));
 }
 

@@ -3,7 +3,7 @@
 #include "engine/price.h"
 #include "engine/units.h"
 #include "sim/rng.h"
-#include "tests/unit/engine/models.h"
+#include "tests/unit/models.h"
 
 /* ---- names ---- */
 

@@ -56,8 +56,8 @@ static void work_on_a_drained_node_takes_nothing(void **state)
         assert_true(is_placed(3));
 }
 
-/* One promise pays for all of a workload. A node of each model looks best to its two members, and no
- * promise pays for both: then one model has to do. */
+/* One promise pays for all of a workload. A node of each model looks best to its two members, and
+ * no promise pays for both: then one model has to do. */
 static void a_mixture_that_no_promise_holds_is_not_insisted_on(void **state)
 {
         static const char *const nodes[][2] = {{"n2", "T4"}, {"n3", "T4"}};

@@ -9,7 +9,9 @@
 #include "sim/pool.h"
 #include "tests/unit/check.h"
 
-static struct replay_node nodes[] = {{.name = "a", .devices = 8, .cpu_milli = 96000, .ram_mib = 1000}};
+static struct replay_node nodes[] = {
+        {.name = "a", .devices = 8, .cpu_milli = 96000, .ram_mib = 1000},
+};
 static struct replay_pool pool = {.nodes = nodes, .nodes_count = 1, .devices = 8};
 static struct planner *planner;
 static struct price_plan *plan;

@@ -1,4 +1,4 @@
-#include "tests/unit/check.h"
+#include "tests/unit/models.h"
 
 #include <stdlib.h>
 
@@ -9,11 +9,8 @@
 #include "engine/vocab.h"
 #include "proto/hostlist.h"
 #include "proto/kind.h"
-#include "proto/model_doc.h"
 #include "proto/pool_doc.h"
 #include "proto/when.h"
-
-static struct model_table *models;
 
 static int decode(const char *text, struct vocab *vocab, struct pool_doc **ret_pool,
                   struct err *err)
@@ -464,22 +461,6 @@ static void no_memory_is_an_error_at_every_step(void **state)
         }
 }
 
-static int set_up(void **state)
-{
-        (void)state;
-        struct err err = {0};
-
-        models = model_table_new();
-        return models && model_doc_builtin(models, &err) == 0 ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-        (void)state;
-        model_table_free(models);
-        return 0;
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -494,5 +475,5 @@ int main(void)
                 cmocka_unit_test(a_pool_holds_a_hundred_thousand_nodes),
                 cmocka_unit_test(no_memory_is_an_error_at_every_step),
         };
-        return cmocka_run_group_tests(tests, set_up, tear_down);
+        return cmocka_run_group_tests(tests, models_load, models_drop);
 }

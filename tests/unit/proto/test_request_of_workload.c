@@ -2,16 +2,12 @@
 
 #include "base/doc.h"
 #include "base/err.h"
-#include "engine/vocab.h"
 #include "proto/kind.h"
-#include "proto/model_doc.h"
 #include "proto/policy_doc.h"
-#include "tests/unit/check.h"
+#include "tests/unit/proto/words.h"
 
 #define HEAD "kind: Workload\nname: w\ntenant: a/b\n"
 
-static struct model_table *models;
-static struct vocab *vocab;
 static struct policy_doc *policy;
 static struct workload_doc *workload;
 
@@ -179,11 +175,8 @@ static int open_all(void **state)
         struct err err = {0};
         struct doc *doc;
 
-        (void)state;
-        models = model_table_new();
-        vocab = vocab_new();
-        if (!models || !vocab || model_doc_builtin(models, &err) < 0 ||
-            doc_read_yaml("p", text, strlen(text), &doc, &err) < 0)
+        words_load(state);
+        if (doc_read_yaml("p", text, strlen(text), &doc, &err) < 0)
                 return -1;
         int rc = policy_doc_decode(doc_root(doc, 0), models, NULL, &policy, &err);
         doc_free(doc);
@@ -192,12 +185,9 @@ static int open_all(void **state)
 
 static int close_all(void **state)
 {
-        (void)state;
         workload_doc_free(workload);
         policy_doc_free(policy);
-        vocab_free(vocab);
-        model_table_free(models);
-        return 0;
+        return words_drop(state);
 }
 
 int main(void)

@@ -1,18 +1,13 @@
-#include "tests/unit/check.h"
+#include "tests/unit/proto/words.h"
 
 #include <stdlib.h>
 
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "engine/vocab.h"
 #include "proto/kind.h"
-#include "proto/model_doc.h"
 #include "proto/policy_doc.h"
 #include "proto/workload_doc.h"
-
-static struct model_table *models;
-static struct vocab *vocab;
 
 static int decode(const char *text, const struct tenancy *tenancy,
                   struct workload_doc **ret_workload, struct err *err)
@@ -43,8 +38,10 @@ static void the_job_of_the_manual_is_read(void **state)
 {
         (void)state;
         struct workload_doc *job = decode_fine(
-                "kind: Workload\nname: llama-sft\ntenant: research/nlp\nclass: training\nmembers: 2\n"
-                "each: {devices: 8, model: \"H100*\", cpu: 64, ram: 512Gi, network: 100Gb, disk: 1Ti}\n"
+                "kind: Workload\nname: llama-sft\ntenant: research/nlp\nclass: training\n"
+                "members: 2\n"
+                "each: {devices: 8, model: \"H100*\", cpu: 64, ram: 512Gi, network: 100Gb,\n"
+                "       disk: 1Ti}\n"
                 "near: {require: rack}\n"
                 "where: {plane: training, labels: {driver: \">=550\"}}\n"
                 "time_limit: 6h\n"
@@ -323,24 +320,6 @@ static void no_memory_is_an_error_at_every_step(void **state)
         }
 }
 
-static int set_up(void **state)
-{
-        (void)state;
-        struct err err = {0};
-
-        models = model_table_new();
-        vocab = vocab_new();
-        return models && vocab && model_doc_builtin(models, &err) == 0 ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-        (void)state;
-        model_table_free(models);
-        vocab_free(vocab);
-        return 0;
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -351,5 +330,5 @@ int main(void)
                 cmocka_unit_test(names_are_held_against_the_policy),
                 cmocka_unit_test(no_memory_is_an_error_at_every_step),
         };
-        return cmocka_run_group_tests(tests, set_up, tear_down);
+        return cmocka_run_group_tests(tests, words_load, words_drop);
 }

@@ -1,4 +1,4 @@
-#include "tests/unit/check.h"
+#include "tests/unit/models.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -7,28 +7,22 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "proto/model_doc.h"
 #include "sim/history.h"
 #include "sim/ledger_book.h"
 
 static char folder[] = "/tmp/berth-history-XXXXXX";
 static struct scenario scenario;
 static struct history_result result;
-static struct model_table *models;
 
 static int open_folder(void **state)
 {
-        (void)state;
-        models = model_table_new();
-        if (!models || model_doc_builtin(models, NULL) < 0)
-                return -1;
+        models_load(state);
         return mkdtemp(folder) ? 0 : -1;
 }
 
 static int close_folder(void **state)
 {
-        (void)state;
-        model_table_free(models);
+        models_drop(state);
         return rmdir(folder);
 }
 

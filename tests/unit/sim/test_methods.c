@@ -1,13 +1,11 @@
-#include "tests/unit/check.h"
+#include "tests/unit/models.h"
 
 #include <math.h>
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "proto/model_doc.h"
 #include "sim/methods.h"
 
-static struct model_table *models;
 static struct scenario scenario;
 
 #define HEAD \
@@ -174,21 +172,6 @@ static void it_can_be_stopped_and_run_out_of_memory(void **state)
         }
 }
 
-static int set_up(void **state)
-{
-        (void)state;
-        struct err err;
-        models = model_table_new();
-        return models && model_doc_builtin(models, &err) == 0 ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-        (void)state;
-        model_table_free(models);
-        return 0;
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -200,5 +183,5 @@ int main(void)
                 cmocka_unit_test(a_task_no_profile_holds_takes_a_device),
                 cmocka_unit_test(it_can_be_stopped_and_run_out_of_memory),
         };
-        return cmocka_run_group_tests(tests, set_up, tear_down);
+        return cmocka_run_group_tests(tests, models_load, models_drop);
 }

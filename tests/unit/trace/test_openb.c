@@ -57,7 +57,8 @@ static void bad_nodes_are_refused_with_their_place(void **state)
                 {NODE_HEADER "a,-1,1,0,\n", "column 'cpu_milli': '-1' is negative"},
                 {NODE_HEADER "a,4096001,1,0,\n", "column 'cpu_milli': '4096001' is out of"},
                 {NODE_HEADER "a,1,67108865,0,\n", "column 'memory_mib': '67108865' is out of"},
-                {NODE_HEADER "a,1,1,1,A|B\n", "n.csv:2: column 'model': 'A|B' is no name of a model"},
+                {NODE_HEADER "a,1,1,1,A|B\n",
+                 "n.csv:2: column 'model': 'A|B' is no name of a model"},
                 {NODE_HEADER "a,1,1,1,A*\n", "column 'model': 'A*' is no name"},
                 {NODE_HEADER "a,1,1,1,caf\xc3\xa9\n", "is no name of a model"},
                 {NODE_HEADER "a,1,1,1,A \n", "column 'model': 'A ' is no name"},
@@ -71,7 +72,8 @@ static void bad_nodes_are_refused_with_their_place(void **state)
                 {NODE_HEADER "a,1,1,0\n", "n.csv:2: the row has 4 fields"},
                 {NODE_HEADER "\"a\nb\",1,1,0,\n", "column 'sn': holds a control character"},
                 {NODE_HEADER "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-                 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,1,1,0,\n", "column 'sn': is 65 bytes long; write 1 to 64"},
+                 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,1,1,0,\n",
+                 "column 'sn': is 65 bytes long; write 1 to 64"},
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
                 struct openb_nodes nodes = {0};
@@ -125,7 +127,8 @@ static void bad_pods_are_refused_with_their_place(void **state)
         static const struct { const char *text, *sentence; } rows[] = {
                 {POD_HEADER, "no row follows"},
                 {POD_HEADER "a,1,1,2,500\n",
-                 "p.csv:2: column 'gpu_milli': is 500 and num_gpu is 2; only one device can be shared"},
+                 "p.csv:2: column 'gpu_milli': is 500 and num_gpu is 2; only one device can be "
+                 "shared"},
                 {POD_HEADER "a,1,1,0,500\n", "column 'gpu_milli': is 500 and num_gpu is 0"},
                 {POD_HEADER "a,1,1,1,0\n", "column 'gpu_milli': is 0 and num_gpu is 1"},
                 {POD_HEADER "a,1,1,1,1001\n", "column 'gpu_milli': '1001' is out of range; write 0 "

@@ -1,4 +1,4 @@
-/* models.h - the built-in device models for the tests of the engine, loaded once. */
+/* models.h - the built-in device models, and "MYSTERY" of which nothing is known, loaded once. */
 #pragma once
 
 #include "base/err.h"

@@ -1,0 +1,78 @@
+/* world.h - a server in a thread of its own, and clients that speak to it through real sockets.
+ *
+ * What the server shall do is in the path that is asked for:
+ *
+ *     /hello            "hello"
+ *     /echo             the body
+ *     /peer             "unix uid=0 gid=0 pid=7", "tcp 127.0.0.1 tls=1 CN=ana"
+ *     /header?name=x    the request's header x
+ *     /later?ms=50      "later 50", after so long
+ *     /hold?id=a        nothing, until somebody asks for
+ *     /release?id=a     "released", and the one held gets "released a"
+ *     /big?bytes=n      n bytes
+ *     /stream           an event stream; begins with an event that says the Last-Event-ID
+ *     /push?bytes=n     one event with n bytes to every stream: "pushed 3 refused 1"
+ *     /end              ends every stream
+ *     /counters         "accepted=1 requests=1 ..."
+ *     /drain            http_drain()
+ *     /certificate?n=1  takes another certificate
+ *     anything else     404
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "net/http.h"
+
+struct world;
+
+/* Certificates for tests, as PEM. */
+struct test_certificate {
+        char certificate[4096], key[4096];
+};
+/* Signed by `authority`, or by itself (and then it may sign others). For 127.0.0.1 and localhost,
+ * and for clients; valid from a day ago, for `days`, which may be negative. */
+void test_certificate_make(const char *name, const struct test_certificate *authority, int days,
+                           struct test_certificate *ret_made);
+
+struct world_setup {
+        struct http_limits limits;
+        const struct test_certificate *certificates; /* up to 2; NULL: no TLS */
+        const char *client_ca;
+};
+
+/* Listens on a unix socket, on TCP, and with TLS if there is a certificate. */
+struct world *world_start(const struct world_setup *setup);
+/* Also frees exchanges that are held; false: the server left handles or streams behind. */
+bool world_stop(struct world *world);
+
+const char *world_socket(const struct world *world);
+uint16_t world_port(const struct world *world);
+uint16_t world_tls_port(const struct world *world);
+
+/* ---- raw clients: a test fails where they cannot go on ---- */
+
+int dial_unix(const struct world *world);
+int dial_tcp(const struct world *world);
+void say(int fd, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+struct heard {
+        unsigned status; /* 0: the connection was closed before an answer */
+        char head[2048];
+        char body[70000]; /* cut */
+        size_t body_size; /* whole */
+};
+/* Reads one answer with a Content-Length; waits for it up to 10 s. */
+struct heard *hear(int fd);
+/* Asks and hears, on a connection that is kept alive. The result is the same object each time. */
+struct heard *ask(int fd, const char *path);
+/* What has come so far, or comes within `ms`; terminated. -1: the connection is closed. */
+int hear_raw(int fd, char *buf, size_t size, int ms);
+bool is_closed_within(int fd, int ms);
+
+/* A figure of /counters, by its name. */
+uint64_t counter(int fd, const char *name);
+/* Waits up to 10 s for it to have that value. */
+bool counter_becomes(int fd, const char *name, uint64_t value);
