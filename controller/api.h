@@ -27,6 +27,12 @@ struct api {
 extern const struct route api_routes[];
 extern const size_t api_routes_count;
 
+/* The node's exchange that waits is answered, where there is something new. For live->changed. */
+struct node_entry;
+void api_node_changed(void *api, struct node_entry *node);
+/* Exchanges that have waited long enough are answered as things are. */
+void api_end_waits(struct api *api, int64_t now_ms);
+
 /* ---- for the handlers: api.c ---- */
 
 struct call {

@@ -155,7 +155,7 @@ void post_drain(struct http_exchange *exchange, const struct route_match *match,
             !(body = api_body(&call)))
                 return;
         const char *by = json_string_value(json_object_get(body, "by"));
-        if (by && when_read(by, &by_ms, &err) < 0) {
+        if (by && when_parse(by, &by_ms, &err) < 0) {
                 (void)err_prefix(&err, "field 'by'");
                 api_fail(&call, &err);
         } else {
@@ -301,8 +301,12 @@ void get_fits(struct http_exchange *exchange, const struct route_match *match, v
                            : class[0] ? tenancy_class_find(tenancy, class)
                                       : tenancy->default_class;
         if (number < 0 || class_number < 0 || (tenancy && class_number >= CLASSES_MAX)) {
-                (void)err_set(&err, ERR_NOT_FOUND, "the policy has no %s '%s'",
-                              number < 0 ? "tenant" : "class", number < 0 ? tenant : class);
+                if (number >= 0 && class[0] == '\0')
+                        (void)err_set(&err, ERR_INPUT, "the policy has no default_class: name one "
+                                                       "with 'class'");
+                else
+                        (void)err_set(&err, ERR_NOT_FOUND, "the policy has no %s '%s'",
+                                      number < 0 ? "tenant" : "class", number < 0 ? tenant : class);
                 api_fail(&call, &err);
                 return;
         }

@@ -11,7 +11,6 @@
 #include "controller/works.h"
 #include "proto/pool_doc.h"
 
-/* How long one runs stands in its document. */
 static int64_t read_duration(struct live *live, uint64_t id)
 {
         struct submission submission;
@@ -29,17 +28,22 @@ static int64_t read_duration(struct live *live, uint64_t id)
         return ms;
 }
 
+int64_t live_duration_ms(struct live *live, struct work *work)
+{
+        if (work->simulated_ms == 0)
+                work->simulated_ms = read_duration(live, work->id);
+        return work->simulated_ms;
+}
+
 void live_resume_simulated(struct live *live)
 {
         uint32_t cursor = 0;
         struct work *work;
 
         while (live->simulated && (work = works_next(core_works(live->core), &cursor))) {
-                if (work->epoch == 0)
-                        continue;
-                work->simulated_ms = read_duration(live, work->id);
-                (void)simulated_expect(live->simulated, work->id, work->epoch,
-                                       work->started_ms + work->simulated_ms);
+                if (work->epoch)
+                        (void)simulated_expect(live->simulated, work->id, work->epoch,
+                                               work->started_ms + live_duration_ms(live, work));
         }
 }
 

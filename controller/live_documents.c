@@ -211,9 +211,7 @@ static int apply_node(struct live *live, struct act *act, struct node_entry *nod
 
         if (!node->described)
                 return number == NONE ? 0 : core_input(act, &gone, NULL, err);
-        if (live->simulated)
-                node->simulated = true;
-        if (number != NONE ? state->nodes[number].status == NODE_UP : node->simulated)
+        if (number != NONE ? state->nodes[number].status == NODE_UP : live->simulated != NULL)
                 return live_join(live, act, node, err);
         return 0;                       /* it joins when its agent speaks */
 }

@@ -42,14 +42,26 @@ static struct node_desc wanted_desc(const struct node_entry *entry, const struct
         return desc;
 }
 
+/* A gap between two fields means nothing. */
+static bool node_desc_equal(const struct node_desc *a, const struct node_desc *b)
+{
+        return a->name == b->name && a->plane == b->plane && a->labels == b->labels &&
+               a->nvlink == b->nvlink && a->rack == b->rack && a->block == b->block &&
+               a->model == b->model && a->devices == b->devices &&
+               a->link_group == b->link_group && a->drained == b->drained &&
+               a->drain_by_ms == b->drain_by_ms && a->broken == b->broken &&
+               a->cpu_milli == b->cpu_milli && a->ram_mib == b->ram_mib &&
+               a->disk_mib == b->disk_mib && a->network_mbit == b->network_mbit &&
+               a->artifacts == b->artifacts;
+}
+
 int live_join(struct live *live, struct act *act, struct node_entry *entry, struct err *err)
 {
         const struct node *node = in_state(live, entry);
         const struct node_desc desc = wanted_desc(entry, node);
         struct input input = {.kind = node ? INPUT_NODE_CHANGED : INPUT_NODE_JOINED, .node = desc};
 
-        if (node && node->status == NODE_UP &&
-            memcmp(&node->desc, &desc, sizeof desc) == 0)
+        if (node && node->status == NODE_UP && node_desc_equal(&node->desc, &desc))
                 return 0;
         return core_input(act, &input, NULL, err);
 }

@@ -13,7 +13,7 @@ static void ignore(void *arg, int rc, const struct err *err)
         (void)err;
 }
 
-/* Its lease is over: what it ran is lost, and it takes nothing until it is back, and clean. */
+/* Whose lease is over: what it ran is lost, and it takes nothing until it is back, and clean. */
 static int fail_silent(struct live *live, struct act *act, struct node_entry *node,
                        int64_t now_ms, struct err *err)
 {
@@ -22,7 +22,9 @@ static int fail_silent(struct live *live, struct act *act, struct node_entry *no
         int64_t since = node->seen_ms > live->started_ms ? node->seen_ms : live->started_ms;
         const struct input input = {.kind = INPUT_NODE_FAILED, .node_name = node->desc.name};
 
-        if (number == NONE || state->nodes[number].status != NODE_UP || node->simulated ||
+        if (live->simulated && node->described)
+                return live_join(live, act, node, err); /* it never is */
+        if (number == NONE || state->nodes[number].status != NODE_UP ||
             now_ms - since <= live->lease_ms)
                 return 0;
         node->connected = false;

@@ -27,7 +27,7 @@ static void before(void *arg, const struct state *state, const struct fact *fact
 {
         struct live *live = arg;
         struct node_entry *node;
-        const struct work *work;
+        struct work *work;
 
         switch (fact->kind) {
         case FACT_ALLOCATED:
@@ -36,9 +36,8 @@ static void before(void *arg, const struct state *state, const struct fact *fact
                         live_touch(live, node, seq);
                 work = works_find(core_works(live->core), fact->allocated.workload);
                 if (live->simulated && work)
-                        (void)simulated_expect(
-                                live->simulated, work->id, seq,
-                                at_ms + (work->simulated_ms ? work->simulated_ms : SIMULATED_MS));
+                        (void)simulated_expect(live->simulated, work->id, seq,
+                                               at_ms + live_duration_ms(live, work));
                 break;
         case FACT_NOTICED:
                 work = works_find(core_works(live->core), fact->noticed.workload);

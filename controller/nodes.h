@@ -21,7 +21,6 @@ struct node_entry {
         char name[128];
         struct node_desc desc;          /* as the document says; its words are the state's */
         bool described;                 /* the document still has it */
-        bool simulated;                 /* no agent: the controller plays it */
         /* Its agent: */
         bool connected;                 /* spoke within its lease */
         int64_t seen_ms;                /* when it last did */

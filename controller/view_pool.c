@@ -172,11 +172,11 @@ static const char *node_word(const struct node *node)
         return node->frozen ? "frozen" : "up";
 }
 
-static void add_agent(json_t *json, const struct node_entry *entry)
+static void add_agent(json_t *json, const struct live *live, const struct node_entry *entry)
 {
         json_t *agent = json_object();
 
-        view_set(agent, "simulated", json_boolean(entry->simulated));
+        view_set(agent, "simulated", json_boolean(live->simulated != NULL));
         view_set(agent, "connected", json_boolean(entry->connected));
         view_set(agent, "last_seen", view_time(entry->seen_ms));
         view_set(agent, "version", json_string(entry->version));
@@ -204,7 +204,7 @@ json_t *view_node(struct live *live, const struct node_entry *entry, bool who)
         view_set(json, "ram_used_mib", json_integer(node ? node->ram_used : 0));
         view_set(json, "drain_by", view_time(desc->drained ? desc->drain_by_ms : 0));
         view_set(json, "devices", node ? devices_of(live, number, who) : json_array());
-        add_agent(json, entry);
+        add_agent(json, live, entry);
         return json;
 }
 
