@@ -125,6 +125,11 @@ static const struct fields fact_fields[FACTS_END] = {
         /* POLICY_IN, MAINTENANCE_IN, DEMAND_SET: what they set is their input's. */
 };
 
+const struct fields *log_fact_fields(enum fact_kind kind)
+{
+        return &fact_fields[kind];
+}
+
 void log_fact_write(const struct fact *fact, struct text *text)
 {
         text_add(text, "{\"fact\":\"%s\"", fact_name(fact->kind));
@@ -147,11 +152,13 @@ int log_fact_read(json_t *object, struct fact *ret_fact, struct err *err)
 {
         static const char *const beside[] = {"fact", NULL};
         unsigned kind = kind_of(object, "fact", fact_word, FACTS_END);
-        struct fact fact = {.kind = kind};
+        struct fact fact;
         int rc;
 
         if (kind == FACTS_END)
                 return err_set(err, ERR_INPUT, "this is no fact that is known");
+        memset(&fact, 0, sizeof fact);  /* an initializer would clear one member of the union */
+        fact.kind = kind;
         rc = fields_read(&fact_fields[kind], object, beside, &fact, err);
         if (rc)
                 return err_prefix(err, "fact '%s'", fact_name(kind));
@@ -199,6 +206,11 @@ static const struct fields input_fields[INPUTS_END] = {
         [INPUT_ETA_SET] = FIELDS(in_eta),
         /* PLAN_SET, POLICY_SET, MAINTENANCE_SET: the caller's; TICKED has no fields. */
 };
+
+const struct fields *log_input_fields(enum input_kind kind)
+{
+        return &input_fields[kind];
+}
 
 void log_input_write(const struct input *input, struct text *text)
 {

@@ -1,0 +1,21 @@
+/* ending.h - what is kept of a workload when it has ended.
+ *
+ * Pure apart from the heap. Its object (store/objects.h) gets a state, and in its detail what became
+ * of it: {"cause", "exit_code", "signal", "stops", "started_ms", "lost_ms"}.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct batch;
+struct err;
+struct fact;
+struct works;
+
+/* "succeeded", "failed", "cancelled", ...: how work that was released for that cause has ended. */
+const char *ending_state(unsigned release_cause);
+
+/* Puts the change into the batch where the fact ends a workload that is known; else nothing. 0,
+ * -ERR_FULL, -ERR_NOMEM. */
+int ending_keep(struct batch *batch, const struct works *works, const struct fact *fact,
+                int64_t now_ms, struct err *err);

@@ -1,0 +1,50 @@
+/* What the clock does: ticks, and leases that end. */
+#include "controller/live.h"
+
+#include <stdio.h>
+
+#include "controller/nodes.h"
+#include "controller/simulated.h"
+
+static void ignore(void *arg, int rc, const struct err *err)
+{
+        (void)arg;
+        (void)rc;
+        (void)err;
+}
+
+/* Whose lease is over: what it ran is lost, and it takes nothing until it is back, and clean. */
+static int fail_silent(struct live *live, struct act *act, struct node_entry *node,
+                       int64_t now_ms, struct err *err)
+{
+        const struct state *state = core_state(live->core);
+        uint32_t number = state_node(state, node->desc.name);
+        int64_t since = node->seen_ms > live->started_ms ? node->seen_ms : live->started_ms;
+        const struct input input = {.kind = INPUT_NODE_FAILED, .node_name = node->desc.name};
+
+        if (live->simulated && node->described)
+                return live_join(live, act, node, err); /* it never is */
+        if (number == NONE || state->nodes[number].status != NODE_UP ||
+            now_ms - since <= live->lease_ms)
+                return 0;
+        node->connected = false;
+        return core_input(act, &input, NULL, err);
+}
+
+int live_tick(struct live *live, int64_t now_ms, struct err *err)
+{
+        const struct input input = {.kind = INPUT_TICKED};
+        struct act *act = core_begin(live->core, "berthd", "", now_ms, err);
+        struct node_entry *node;
+        uint32_t cursor = 0;
+        int rc = 0;
+
+        if (!act)
+                return -(int)ERR_IO;
+        while (rc == 0 && (node = nodes_next(live->nodes, &cursor)))
+                rc = fail_silent(live, act, node, now_ms, err);
+        if (rc == 0)
+                rc = core_input(act, &input, NULL, err);
+        core_commit(act, ignore, NULL);
+        return rc;
+}
