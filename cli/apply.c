@@ -1,5 +1,7 @@
 #include "cli/apply.h"
 
+#include <string.h>
+
 
 #include "base/doc.h"
 #include "base/err.h"
@@ -73,6 +75,39 @@ static int get_before(struct talk *talk, const struct kind *kind, struct client_
         return rc;
 }
 
+/* Without the blank lines around it. */
+static struct text_of trim(const char *bytes, size_t size)
+{
+        while (size > 0 && strchr(" \r\n", bytes[size - 1]))
+                size--;
+        for (; size > 0 && strchr("\r\n", bytes[0]); size--)
+                bytes++;
+        return (struct text_of){bytes, size};
+}
+
+/* The same text is in force: nothing is sent, and no new revision made. */
+static bool is_in_force(const struct document *document, const struct client_answer *before)
+{
+        struct text_of a = trim(document->body.bytes, document->body.size);
+        struct text_of b = trim(before->body ? before->body : "", before->size);
+
+        return a.size == b.size && memcmp(a.bytes, b.bytes, a.size) == 0;
+}
+
+static void print_in_force(const struct talk *talk, const struct kind *kind,
+                           const struct client_answer *before)
+{
+        /* An ETag is the revision in quotes. */
+        int length = (int)strcspn(before->etag + (before->etag[0] == '"'), "\"");
+        const char *revision = before->etag + (before->etag[0] == '"');
+
+        if (talk_is_json(talk))
+                printf("{\"revision\":%.*s,\"unchanged\":true}\n", length, revision);
+        else
+                printf("%s is revision %.*s already; nothing changes\n", kind->word, length,
+                       revision);
+}
+
 static int put(struct talk *talk, const struct document *document, const struct kind *kind,
                struct err *err)
 {
@@ -94,6 +129,12 @@ static int put(struct talk *talk, const struct document *document, const struct 
         };
         if (rc == 0 && path.failed)
                 rc = err_set(err, ERR_NOMEM, "out of memory");
+        if (rc == 0 && before.size > 0 && is_in_force(document, &before)) {
+                print_in_force(talk, kind, &before);
+                client_answer_done(&before);
+                text_done(&path);
+                return 0;
+        }
         if (rc == 0)
                 rc = talk_send(talk, &change, &answer, err);
         if (rc == 0 && talk_is_json(talk))
@@ -195,7 +236,7 @@ static int apply_file(struct talk *talk, const struct documents *documents, stru
                 const struct kind *kind = kind_of(document);
                 rc = kind ? put(talk, document, kind, err) : put_workload(talk, document, err);
                 if (rc < 0 && talk->code != EXIT_NO_ANSWER)
-                        err_prefix(err, "%s", documents->path);
+                        documents_blame(documents->path, err);
         }
         return rc;
 }

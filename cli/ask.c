@@ -31,7 +31,7 @@ int ask_print_queue(const json_t *answer, const struct talk *talk, FILE *file, s
                 {"class", "class", LISTING_TEXT},
                 {"devices", "devices", LISTING_NUMBER},
                 {"waited_ms", "waited", LISTING_SPAN},
-                {"expected_ms", "expected in", LISTING_SPAN},
+                {"expected_ms", "expected run", LISTING_SPAN},
                 {"verdict", "verdict", LISTING_TEXT},
                 {"summary", "why", LISTING_CUT},
                 {0},
@@ -108,7 +108,7 @@ const struct command explain_command = {
 /* ---- fits ---- */
 
 static const struct command_option fits_options[] = {
-        {"tenant", 't', "PATH", "for this tenant; the default is the context's"},
+        {"tenant", 't', "PATH", "for this tenant; the default is yours"},
         {"class", 0, "NAME", "for work of this class"},
         COMMAND_LIVE_OPTIONS,
         {0},

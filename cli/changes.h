@@ -13,7 +13,7 @@ struct text_of {
         size_t size;
 };
 
-/* A line for each change, or "nothing changes". `before` may be empty: everything is new, and
+/* A line for each change, or that there is none. `before` may be empty: everything is new, and
  * nothing is said of it. */
 void changes_of_policy(struct text_of before, struct text_of after, FILE *file);
 /* Nodes that come, go, or are changed. */

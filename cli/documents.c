@@ -166,3 +166,32 @@ int document_hold(struct document *document, struct err *err)
         document->body = made;
         return 0;
 }
+
+/* ---- what the server says ---- */
+
+void documents_blame(const char *path, struct err *err)
+{
+        static const char *const names[] = {"workload:", "policy:", "pool:"};
+        char rest[sizeof err->text];
+
+        for (size_t n = 0; n < ARRAY_LEN(names); n++) {
+                size_t length = strlen(names[n]), digits;
+                if (strncmp(err->text, names[n], length) != 0)
+                        continue;
+                digits = strspn(err->text + length, "0123456789");
+                if (digits == 0 || err->text[length + digits] != ':')
+                        continue;
+                if (path) {
+                        (void)str_copy(rest, sizeof rest, err->text + length);
+                        err_set(err, err->code, "%s:%s", path, rest);
+                } else {
+                        length += digits + 1;
+                        length += strspn(err->text + length, " ");
+                        (void)str_copy(rest, sizeof rest, err->text + length);
+                        err_set(err, err->code, "%s", rest);
+                }
+                return;
+        }
+        if (path)
+                err_prefix(err, "%s", path);
+}

@@ -36,3 +36,7 @@ void documents_free(struct documents *documents);       /* NULL is fine */
 /* Adds `hold: true` to a document that does not say it. -ERR_INPUT: it cannot be added; the way
  * out says what to write. */
 int document_hold(struct document *document, struct err *err);
+
+/* Puts the file's name where the server's sentence names the document it got ("workload:12: ..."
+ * becomes "job.yaml:12: ..."). NULL: no file; the place is taken away. */
+void documents_blame(const char *path, struct err *err);

@@ -1,6 +1,7 @@
 #include "cli/policy_live.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/num.h"
@@ -20,8 +21,8 @@ int policy_show(const struct command_call *call)
 
         if (rc == 0)
                 rc = talk_get(&talk, "/v1/policy", &answer, &err);
-        if (rc == 0 && answer.etag[0])
-                printf("# revision %s\n", answer.etag);
+        if (rc == 0 && answer.etag[0] == '"') /* an ETag is the revision in quotes */
+                printf("# revision %.*s\n", (int)strcspn(answer.etag + 1, "\""), answer.etag + 1);
         if (rc == 0)
                 talk_put(&answer, stdout);
         client_answer_done(&answer);

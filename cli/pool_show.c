@@ -1,6 +1,7 @@
 #include "cli/pool_show.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -9,6 +10,11 @@
 #include "cli/json_in.h"
 #include "cli/listing.h"
 #include "cli/pages.h"
+
+/* Options and members of a node alike. */
+static const char *const filters[] = {"model", "plane", "state"};
+
+#define STATE_WIDTH 6 /* "sliced" */
 
 static const struct command_option options[] = {
         {"nodes", 'N', NULL, "node by node: its devices, their parts, and who holds them"},
@@ -97,7 +103,9 @@ static void add_device(struct text *line, const json_t *device, const struct scr
         bool is_free = str_equal(state, "free");
         enum tone tone = is_broken ? TONE_BAD : is_free ? TONE_DIM : TONE_PLAIN;
 
-        text_add(line, "%s%-6s%s", screen_on(screen, tone), state, screen_off(screen, tone));
+        text_add(line, "%s%s%s", screen_on(screen, tone), state, screen_off(screen, tone));
+        if (!is_free && strlen(state) < STATE_WIDTH)
+                text_add(line, "%*s", (int)(STATE_WIDTH - strlen(state)), "");
         if (str_equal(state, "sliced") || str_equal(state, "shared"))
                 text_add(line, "  %s used", json_in_words(device, "used", used));
         add_holders(line, device);
@@ -180,31 +188,45 @@ static void put_node(const json_t *node, const struct screen *screen, FILE *file
         fputc('\n', file);
 }
 
+/* Whether the options ask for it: a server may give more than it was asked for. */
+static bool is_wanted(const json_t *node, const struct command_call *call)
+{
+        for (size_t i = 0; i < ARRAY_LEN(filters); i++) {
+                const char *value = command_value(call, filters[i]);
+                if (value && !str_equal(value, json_in_text(node, filters[i])))
+                        return false;
+        }
+        return true;
+}
+
 int pool_print_nodes(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
 {
         const json_t *nodes = json_object_get(answer, "nodes");
+        bool any = false;
         int rc = 0;
 
-        if (json_array_size(nodes) == 0)
-                fputs("there is no such node\n", file);
         for (size_t n = 0; rc == 0 && n < json_array_size(nodes); n++) {
                 const json_t *node = json_array_get(nodes, n);
+                if (!is_wanted(node, talk->call))
+                        continue;
+                any = true;
                 put_node(node, &talk->screen, file);
                 rc = put_devices(node, &talk->screen, file, err);
         }
+        if (!any)
+                fputs("there is no such node\n", file);
         return rc;
 }
 
 static int run(const struct command_call *call)
 {
-        static const char *const only[] = {"model", "plane", "state"};
         bool by_node = command_value(call, "nodes") != NULL;
         struct text path = {0};
 
-        for (size_t i = 0; i < ARRAY_LEN(only); i++) {
-                if (by_node || !command_value(call, only[i]))
+        for (size_t i = 0; i < ARRAY_LEN(filters); i++) {
+                if (by_node || !command_value(call, filters[i]))
                         continue;
-                fprintf(stderr, "berth pool: --%s goes with --nodes\n", only[i]);
+                fprintf(stderr, "berth pool: --%s goes with --nodes\n", filters[i]);
                 return EXIT_BAD_INPUT;
         }
         if (!by_node) {
@@ -212,8 +234,8 @@ static int run(const struct command_call *call)
                 return talk_show(call, &path, pool_print);
         }
         text_add(&path, "/v1/nodes");
-        for (size_t i = 0; i < ARRAY_LEN(only); i++)
-                talk_path_option(&path, call, only[i]);
+        for (size_t i = 0; i < ARRAY_LEN(filters); i++)
+                talk_path_option(&path, call, filters[i]);
         return pages_show(call, &path, "nodes", pool_print_nodes);
 }
 

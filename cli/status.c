@@ -58,8 +58,9 @@ static void put_line(const json_t *workload, const struct talk *talk, FILE *file
         char id[JSON_IN_MAX], name[JSON_IN_MAX], state[JSON_IN_MAX], summary[JSON_IN_MAX];
         enum tone tone = screen_state_tone(json_in_text(workload, "state"));
 
-        fprintf(file, "%s %s: %s%s%s", json_in_words(workload, "id", id),
-                json_in_clean(workload, "name", name), screen_on(&talk->screen, tone),
+        json_in_clean(workload, "name", name);
+        fprintf(file, "%s%s%s: %s%s%s", json_in_words(workload, "id", id), name[0] ? " " : "", name,
+                screen_on(&talk->screen, tone),
                 json_in_clean(workload, "state", state), screen_off(&talk->screen, tone));
         if (json_in_clean(workload, "summary", summary)[0])
                 fprintf(file, ". %s", summary);

@@ -40,6 +40,8 @@ static enum exit_code code_of(int rc)
         case ERR_FULL:
         case ERR_EXISTS:
                 return EXIT_NO_ANSWER;
+        case ERR_DENIED:
+                return EXIT_REFUSED;
         case ERR_NOMEM:
         case ERR_OK:
         case ERR_CODES_END:
