@@ -16,6 +16,8 @@
 #include "cli/talk.h"
 #include "net/client.h"
 
+#define NAME_MAX_BYTES 256
+
 static const struct command_option options[] = {
         {"dry-run", 'n', NULL, "change nothing; say what would change"},
         {"reason", 'r', "TEXT", "why; it is kept with who did it"},
@@ -154,15 +156,16 @@ static int put(struct talk *talk, const struct document *document, const struct 
 static int get_live(struct talk *talk, const struct document *document, json_t **ret_found,
                     struct err *err)
 {
-        const struct doc_node *name;
-        const char *tenant = doc_raw(doc_get(document->root, "tenant"));
+        const struct doc_node *node;
+        const char *name = NULL, *tenant = NULL;
         struct text path = {0};
-        int rc = doc_need(document->root, "name", &name, err);
+        int rc = doc_need(document->root, "name", &node, err);
 
-        if (rc < 0)
+        if (rc < 0 || (rc = doc_text(node, 1, NAME_MAX_BYTES, &name, err)) < 0 ||
+            (rc = doc_text(doc_get(document->root, "tenant"), 1, NAME_MAX_BYTES, &tenant, err)) < 0)
                 return rc;
         text_add(&path, "/v1/workloads");
-        talk_path_query(&path, "name", doc_raw(name));
+        talk_path_query(&path, "name", name);
         talk_path_query(&path, "tenant", tenant);
         talk_path_query(&path, "state", "live");
         rc = path.failed ? err_set(err, ERR_RANGE, "the name is too long")

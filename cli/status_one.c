@@ -48,6 +48,7 @@ static void put_command(const json_t *workload, FILE *file)
                 return;
         const struct doc_node *run = doc_get(doc_root(doc, 0), "run");
         const struct doc_node *command = doc_get(run, "command");
+        const struct doc_node *workdir = doc_get(run, "workdir");
         char show[STR_SHOW_MAX];
         if (doc_length(command) > 0)
                 fprintf(file, "  %-12s", "command");
@@ -55,8 +56,8 @@ static void put_command(const json_t *workload, FILE *file)
                 fprintf(file, " %s", doc_raw(word) ? str_show(doc_raw(word), show) : "?");
         if (doc_length(command) > 0)
                 fputc('\n', file);
-        if (doc_raw(doc_get(run, "workdir")))
-                put_field(file, "workdir", str_show(doc_raw(doc_get(run, "workdir")), show));
+        if (workdir && doc_raw(workdir))
+                put_field(file, "workdir", str_show(doc_raw(workdir), show));
         doc_free(doc);
 }
 
