@@ -405,9 +405,9 @@ int dial_unix(const struct world *world)
         return fd;
 }
 
-int dial_tcp(const struct world *world)
+static int dial_port(uint16_t port)
 {
-        struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(world->port)};
+        struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
         assert_true(fd >= 0);
@@ -415,6 +415,16 @@ int dial_tcp(const struct world *world)
         if (connect(fd, (struct sockaddr *)&address, sizeof address) < 0)
                 fail_msg("connect: %s", strerror(errno));
         return fd;
+}
+
+int dial_tcp(const struct world *world)
+{
+        return dial_port(world->port);
+}
+
+int dial_tls_raw(const struct world *world)
+{
+        return dial_port(world->tls_port);
 }
 
 /* A server may have closed already; then what is heard says so. */

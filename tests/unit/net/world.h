@@ -56,6 +56,7 @@ uint16_t world_tls_port(const struct world *world);
 
 int dial_unix(const struct world *world);
 int dial_tcp(const struct world *world);
+int dial_tls_raw(const struct world *world); /* TCP, to the port that expects TLS */
 void say(int fd, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 struct heard {
