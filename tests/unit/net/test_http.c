@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "net/http.h"
+#include "net/problem.h"
 #include "tests/unit/net/world.h"
 
 static struct world *start(void)
@@ -243,6 +244,38 @@ static void what_is_no_http_gets_an_error_and_the_server_goes_on(void **state)
         assert_true(world_stop(world));
 }
 
+static void routes_answer_what_they_have_and_refuse_the_rest(void **state)
+{
+        (void)state;
+        static const struct {
+                const char *method, *path;
+                unsigned status;
+                const char *head, *body;
+        } rows[] = {
+                {"GET", "/v1/workloads/a%20b", 200, "X-Operation: getWorkload", "a b"},
+                {"DELETE", "/v1/workloads/a?force=1", 200, "X-Operation: cancelWorkload", "a"},
+                {"PUT", "/v1/workloads/a", 405, "Allow: GET, HEAD, DELETE", "there is no PUT of"},
+                {"BREW", "/v1/workloads/a", 405, "Allow: GET, HEAD, DELETE", "no OTHER of"},
+                {"OPTIONS", "/v1/workloads/a", 204, "Allow: GET, HEAD, DELETE", ""},
+                {"GET", "/v1/workloads/%zz", 400, PROBLEM_TYPE, "{name} in the path: "},
+                {"GET", "/v1/nothing", 404, PROBLEM_TYPE, "there is nothing at '/v1/nothing'"},
+                {"OPTIONS", "/v1/nothing", 404, PROBLEM_TYPE, "there is nothing at"},
+        };
+        struct world *world = start();
+        int fd = dial_unix(world);
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                say(fd, "%s %s HTTP/1.1\r\nHost: a\r\n\r\n", rows[i].method, rows[i].path);
+                struct heard *heard = hear(fd);
+                if (heard->status != rows[i].status)
+                        fail_msg("row %zu: %u", i, heard->status);
+                check_has(heard->head, rows[i].head);
+                check_has(heard->body, rows[i].body);
+        }
+        assert_int_equal(counter(fd, "accepted"), 1);
+        close(fd);
+        assert_true(world_stop(world));
+}
+
 static void draining_lets_open_requests_end(void **state)
 {
         (void)state;
@@ -460,6 +493,7 @@ int main(void)
                 cmocka_unit_test(a_unix_peer_is_who_the_kernel_says),
                 cmocka_unit_test(headers_are_found_in_any_case),
                 cmocka_unit_test(what_is_no_http_gets_an_error_and_the_server_goes_on),
+                cmocka_unit_test(routes_answer_what_they_have_and_refuse_the_rest),
                 cmocka_unit_test(draining_lets_open_requests_end),
                 cmocka_unit_test(a_dead_owner_s_socket_is_replaced_and_a_live_one_s_not),
                 cmocka_unit_test(a_file_that_is_no_socket_stays),

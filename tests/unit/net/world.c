@@ -22,6 +22,7 @@
 #include "base/num.h"
 #include "base/text.h"
 #include "net/problem.h"
+#include "net/routes.h"
 #include "net/sse.h"
 #include "net/uri.h"
 #include "tests/unit/check.h"
@@ -282,8 +283,24 @@ static void on_certificate(struct world *world, struct http_exchange *exchange)
                 problem_answer(exchange, 0, &err, NULL);
 }
 
+/* ---- by way of routes ---- */
+
+static void on_workload(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        (void)arg;
+        http_answer_header(exchange, "X-Operation", match->route->operation);
+        answer_text(exchange, route_param(match, "name"));
+}
+
+static const struct route routes_table[] = {
+        {HTTP_GET, "/v1/workloads/{name}", "getWorkload", on_workload},
+        {HTTP_DELETE, "/v1/workloads/{name}", "cancelWorkload", on_workload},
+};
+
 static void on_request(struct http_exchange *exchange, void *arg)
 {
+        struct routes routes = {routes_table, ARRAY_LEN(routes_table), arg};
+
         static const struct {
                 const char *path;
                 void (*handler)(struct world *world, struct http_exchange *exchange);
@@ -303,6 +320,10 @@ static void on_request(struct http_exchange *exchange, void *arg)
                         rows[i].handler(arg, exchange);
                         return;
                 }
+        }
+        if (strncmp(http_path(exchange), "/v1/", 4) == 0) {
+                routes_serve(exchange, &routes);
+                return;
         }
         err_set(&err, ERR_NOT_FOUND, "there is no '%s'", http_path(exchange));
         problem_answer(exchange, 0, &err, NULL);

@@ -16,6 +16,7 @@
  *     /counters         "accepted=1 requests=1 ..."
  *     /drain            http_drain()
  *     /certificate?n=1  takes another certificate
+ *     /v1/workloads/x   by routes: GET and DELETE answer with the name
  *     anything else     404
  */
 #pragma once
