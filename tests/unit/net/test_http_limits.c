@@ -167,6 +167,46 @@ static void who_asks_too_often_is_told_when_to_come_back(void **state)
         assert_true(world_stop(world));
 }
 
+static int dial_from(const struct world *world, uint32_t source)
+{
+        struct sockaddr_in from = {.sin_family = AF_INET};
+        struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(world_port(world))};
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        from.sin_addr.s_addr = htonl(source);
+        to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof from), 0);
+        assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+        return fd;
+}
+
+static unsigned ask_from(const struct world *world, uint32_t source)
+{
+        int fd = dial_from(world, source);
+        unsigned status = ask(fd, "/hello")->status;
+
+        close(fd);
+        return status;
+}
+
+/* 4,096 peers are remembered beyond those connected; who is forgotten starts with a full bucket. */
+static void the_peer_longest_gone_is_forgotten_first(void **state)
+{
+        (void)state;
+        enum { PEERS = 4096 + 20 };
+        const uint32_t base = (127u << 24) + (7u << 16);
+        struct http_limits limits = http_limits_default;
+        limits.connections_max = 4;
+        limits.rate_per_s = 1;
+        limits.rate_burst = 1;
+        struct world *world = start(limits);
+        for (uint32_t i = 0; i < PEERS; i++)
+                assert_int_equal(ask_from(world, base + i), 200);
+        assert_int_equal(ask_from(world, base + PEERS - 1), 429); /* well remembered */
+        assert_int_equal(ask_from(world, base), 200); /* refilled or forgotten: not told apart */
+        assert_true(world_stop(world));
+}
+
 /* ---- how slowly ---- */
 
 static void who_sends_byte_by_byte_is_cut_while_others_are_served(void **state)
@@ -452,6 +492,7 @@ int main(void)
                 cmocka_unit_test(headers_above_the_limit_are_refused),
                 cmocka_unit_test(an_address_above_the_limit_is_refused),
                 cmocka_unit_test(who_asks_too_often_is_told_when_to_come_back),
+                cmocka_unit_test(the_peer_longest_gone_is_forgotten_first),
                 cmocka_unit_test(who_sends_byte_by_byte_is_cut_while_others_are_served),
                 cmocka_unit_test(an_idle_connection_is_closed_after_its_time),
                 cmocka_unit_test(who_does_not_take_the_answer_is_cut),

@@ -283,6 +283,22 @@ static void on_certificate(struct world *world, struct http_exchange *exchange)
                 problem_answer(exchange, 0, &err, NULL);
 }
 
+static void on_fail(struct world *world, struct http_exchange *exchange)
+{
+        (void)world;
+        answer_text(exchange, "as you like");
+        mem_fail_at(query_number(exchange, "n"));
+}
+
+static void on_failed(struct world *world, struct http_exchange *exchange)
+{
+        bool happened = mem_fail_happened();
+
+        (void)world;
+        mem_fail_at(0);
+        answer_text(exchange, happened ? "yes" : "no");
+}
+
 /* ---- by way of routes ---- */
 
 static void on_workload(struct http_exchange *exchange, const struct route_match *match, void *arg)
@@ -311,6 +327,7 @@ static void on_request(struct http_exchange *exchange, void *arg)
                 {"/release", on_release}, {"/big", on_big},
                 {"/stream", on_stream},   {"/push", on_push},
                 {"/end", on_end},         {"/counters", on_counters},
+                {"/fail", on_fail},       {"/failed", on_failed},
                 {"/drain", on_drain},     {"/certificate", on_certificate},
         };
         struct err err;

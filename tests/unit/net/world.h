@@ -16,6 +16,8 @@
  *     /counters         "accepted=1 requests=1 ..."
  *     /drain            http_drain()
  *     /certificate?n=1  takes another certificate
+ *     /fail?n=3         the third allocation of the server's thread from now on fails
+ *     /failed           "yes" or "no": whether it has; none will from now on
  *     /v1/workloads/x   by routes: GET and DELETE answer with the name
  *     anything else     404
  */
