@@ -329,6 +329,42 @@ static void a_server_without_memory_refuses_and_goes_on(void **state)
         assert_true(world_stop(world));
 }
 
+/* Every kind of connection that waits, and nothing turns meanwhile. */
+static void a_server_with_nothing_to_do_sleeps(void **state)
+{
+        (void)state;
+        static const char *const rows[] = {
+                "", /* nothing said */
+                "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n",
+                "GET /hel",
+                "GET /hello HTTP/1.1\r\nHost: a\r\nX-Half: ",
+                "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf",
+                "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhalf",
+                "GET /hold?id=x HTTP/1.1\r\nHost: a\r\n\r\n",
+                "GET /hold?id=x HTTP/1.1\r\nHost: a\r\n\r\nGET /hello HTTP/1.1\r\n",
+                "GET /stream HTTP/1.1\r\nHost: a\r\n\r\n",
+                "GET /big?bytes=60000000 HTTP/1.1\r\nHost: a\r\n\r\n", /* not read */
+        };
+        struct world *world = start();
+        int fds[ARRAY_LEN(rows)], control = dial_unix(world);
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                fds[i] = dial_tcp(world);
+                say(fds[i], "%s", rows[i]);
+        }
+        assert_true(counter_becomes(control, "exchanges", 3));
+        assert_true(counter_becomes(control, "streams", 1));
+        assert_true(is_at_rest());
+        /* And the same with the far end shut, as far as the server may see it. */
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+                shutdown(fds[i], SHUT_WR);
+        assert_int_equal(ask(control, "/hello")->status, 200);
+        assert_true(is_at_rest());
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+                close(fds[i]);
+        close(control);
+        assert_true(world_stop(world));
+}
+
 static void draining_lets_open_requests_end(void **state)
 {
         (void)state;
@@ -548,6 +584,7 @@ int main(void)
                 cmocka_unit_test(what_is_no_http_gets_an_error_and_the_server_goes_on),
                 cmocka_unit_test(routes_answer_what_they_have_and_refuse_the_rest),
                 cmocka_unit_test(a_server_without_memory_refuses_and_goes_on),
+                cmocka_unit_test(a_server_with_nothing_to_do_sleeps),
                 cmocka_unit_test(draining_lets_open_requests_end),
                 cmocka_unit_test(a_dead_owner_s_socket_is_replaced_and_a_live_one_s_not),
                 cmocka_unit_test(a_file_that_is_no_socket_stays),

@@ -256,6 +256,28 @@ static void a_stream_lives_on_under_the_old_certificate(void **state)
         assert_true(world_stop(world));
 }
 
+static void a_server_that_speaks_tls_sleeps_as_well(void **state)
+{
+        (void)state;
+        struct world *world = start(authority.certificate);
+        char url[64];
+        struct client *client = NULL;
+        struct client_answer answer;
+        struct err err;
+        int raw = dial_tls_raw(world);
+        snprintf(url, sizeof url, "https://127.0.0.1:%u", world_tls_port(world));
+        struct client_setup setup = {.url = url, .ca_file = ca_file};
+        struct client_request request = {.path = "/big?bytes=300000"};
+        assert_int_equal(client_new(&setup, &client, &err), 0);
+        assert_int_equal(client_call(client, &request, &answer, &err), 0);
+        assert_int_equal(answer.size, 300000);
+        client_answer_done(&answer);
+        assert_true(is_at_rest());
+        client_free(client);
+        close(raw);
+        assert_true(world_stop(world));
+}
+
 /* Neither plain HTTP nor silence nor rubbish holds anything for longer than a request may take. */
 static void who_does_not_speak_tls_is_cut(void **state)
 {
@@ -308,6 +330,7 @@ int main(void)
                 cmocka_unit_test(a_client_certificate_is_who_it_says),
                 cmocka_unit_test(a_new_certificate_disturbs_no_connection),
                 cmocka_unit_test(a_stream_lives_on_under_the_old_certificate),
+                cmocka_unit_test(a_server_that_speaks_tls_sleeps_as_well),
                 cmocka_unit_test(who_does_not_speak_tls_is_cut),
                 cmocka_unit_test(a_certificate_that_cannot_be_used_changes_nothing),
         };

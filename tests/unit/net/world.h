@@ -76,6 +76,9 @@ struct heard *ask(int fd, const char *path);
 int hear_raw(int fd, char *buf, size_t size, int ms);
 bool is_closed_within(int fd, int ms);
 
+/* Whether this process uses less than a fifth of a core while nobody does anything. */
+bool is_at_rest(void);
+
 /* A figure of /counters, by its name. */
 uint64_t counter(int fd, const char *name);
 /* Waits up to 10 s for it to have that value. */
