@@ -41,9 +41,11 @@ static void the_wait_is_exact(void **state)
                 uint32_t per_s = 1 + (uint32_t)(seed % 5000),
                          burst = 1 + (uint32_t)(seed >> 32) % 5;
                 struct rate rate = {0};
-                int64_t now = 1, wait = 0;
-                while ((wait = rate_take(&rate, per_s, burst, now)) == 0)
-                        now += seed >> 60 == 0;
+                int64_t now = 1 + (int64_t)(seed >> 50), wait = 0;
+                for (uint32_t taken = 0; wait == 0; taken++) {
+                        assert_in_range(taken, 0, burst);
+                        wait = rate_take(&rate, per_s, burst, now);
+                }
                 struct rate early = rate;
                 if (wait > 1)
                         assert_int_equal(rate_take(&early, per_s, burst, now + wait - 1), 1);
