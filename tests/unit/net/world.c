@@ -46,8 +46,6 @@ struct world {
         } held[HELD_MAX];
         struct http_stream *streams[STREAMS_MAX];
         uint64_t events;
-        unsigned timers;
-        bool is_clean;
 };
 
 /* ---- what the server does ---- */
