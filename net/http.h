@@ -52,7 +52,7 @@ enum http_method {
 #define X(name) HTTP_##name,
         HTTP_METHODS(X)
 #undef X
-                HTTP_OTHER, /* any other word */
+        HTTP_OTHER, /* any other word */
         HTTP_METHODS_END
 };
 
