@@ -117,13 +117,14 @@ static int run_with_id(struct store *store, enum store_statement which, uint64_t
         return sql_done(statement, err);
 }
 
-/* Row and chunks in short transactions; the row last, so that the chunks are found again. */
+/* In short transactions: first it is no longer whole, so that nobody takes what is left of it for
+ * damage; the row last, so that the chunks are found again. */
 int snapshot_remove_step(struct store *store, uint64_t id, struct err *err)
 {
         sqlite3_stmt *statement;
-        int rc = store_statement(store, STATEMENT_CHUNKS_REMOVE, &statement, err);
+        int rc = run_with_id(store, STATEMENT_SNAPSHOT_NOT_WHOLE, id, err);
 
-        if (rc < 0)
+        if (rc < 0 || (rc = store_statement(store, STATEMENT_CHUNKS_REMOVE, &statement, err)) < 0)
                 return rc;
         sql_bind_i64(statement, 1, (int64_t)id);
         sql_bind_i64(statement, 2, REMOVE_CHUNKS);

@@ -15,6 +15,7 @@
 #include "store/sql.h"
 #include "store/store_impl.h"
 #include "store/vfs_count.h"
+#include "store/wal.h"
 
 /* How long somebody else's short write (an operator with plain SQL) is waited for. */
 #define BUSY_MS 5000
@@ -146,8 +147,9 @@ static int set_up_writing(struct store *store, bool is_unsafe, struct err *err)
         /* auto_vacuum takes effect before the first table is made, or not at all. The writer says
          * when to checkpoint: after the answers. */
         if (rc < 0 ||
-            (rc = sql_run(store->db, "PRAGMA auto_vacuum = INCREMENTAL;"
-                                     "PRAGMA journal_mode = WAL;"
+            (version == 0 &&
+             (rc = sql_run(store->db, "PRAGMA auto_vacuum = INCREMENTAL", err)) < 0) ||
+            (rc = sql_run(store->db, "PRAGMA journal_mode = WAL;"
                                      "PRAGMA wal_autocheckpoint = 0;"
                                      "PRAGMA journal_size_limit = 67108864", err)) < 0 ||
             (rc = sql_run(store->db, is_unsafe ? "PRAGMA synchronous = OFF"
@@ -185,6 +187,9 @@ static int open_all(struct store *store, const struct store_options *options, st
                 return rc;
         if (!options->is_read_only && store->is_system_vfs &&
             (rc = make_private(store->path, err)) < 0)
+                return rc;
+        if (!options->is_read_only &&
+            (rc = wal_make_durable(store->path, vfs_count_name(store->vfs), err)) < 0)
                 return rc;
         if ((rc = open_db(store, !options->is_read_only && !options->must_exist, err)) < 0)
                 return rc;

@@ -51,6 +51,7 @@ struct vfs_count;
                         " (seq, version, at_ms, size, chain, hash, is_whole)"                    \
                         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0)")                                   \
         X(SNAPSHOT_WHOLE, "UPDATE snapshots SET is_whole = 1 WHERE id = ?1")                     \
+        X(SNAPSHOT_NOT_WHOLE, "UPDATE snapshots SET is_whole = 0 WHERE id = ?1 AND is_whole = 1") \
         X(SNAPSHOT_REMOVE, "DELETE FROM snapshots WHERE id = ?1")                                \
         X(SNAPSHOT_STALE, "SELECT id FROM snapshots WHERE id <> ?1 AND (is_whole = 0 OR id NOT IN" \
                           " (SELECT id FROM snapshots WHERE is_whole = 1"                        \
