@@ -104,8 +104,8 @@ void writer_retry(struct writer *writer);
 
 /* Work on the store between commits, in short steps: `step` returns 1 while there is more. It
  * begins when all that was pushed before it is durable, so a snapshot of a state may be given as
- * soon as the state's batches are pushed. `done` is called once at the end: with 0, with the error, or with
- * -ERR_CANCELLED, also when a commit has failed. A chore that fails does not stop the writer. Up to
+ * soon as the state's batches are pushed. `done` is called once at the end: with 0, with the error,
+ * or with -ERR_CANCELLED, also when a commit has failed. A chore that fails does not stop the writer. Up to
  * WRITER_CHORES_MAX wait; then -ERR_FULL; -ERR_IO (FAILED), -ERR_CANCELLED (being freed). */
 #define WRITER_CHORES_MAX 8
 struct writer_chore {
