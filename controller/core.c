@@ -137,6 +137,8 @@ int core_may_act(struct core *core, struct err *err)
 
         if (!core->store_failed && !core->stale)
                 return 0;
+        if (!core->writer)
+                return err_set(err, ERR_IO, "the controller is ending");
         writer_stats(core->writer, &stats);
         return err_set(err, ERR_IO, "nothing is taken now: %s",
                        stats.state == WRITER_FAILED ? stats.failure.text

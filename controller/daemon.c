@@ -258,11 +258,14 @@ static int listen_on(struct daemon *daemon, const char *where, struct err *err)
 
 static int listen_all(struct daemon *daemon, struct err *err)
 {
-        const struct http_setup setup = {.limits = http_limits_default,
-                                         .handler = routes_serve,
-                                         .arg = &daemon->routes};
+        struct http_setup setup = {.limits = http_limits_default,
+                                   .handler = routes_serve,
+                                   .arg = &daemon->routes};
         struct activation sockets;
-        int rc = http_new(&daemon->loop, &setup, &daemon->http, err);
+        int rc;
+
+        setup.limits.rate_per_s = daemon->options->requests_per_s;
+        rc = http_new(&daemon->loop, &setup, &daemon->http, err);
 
         if (rc == 0)
                 rc = activation_take(&sockets, err);
@@ -308,8 +311,8 @@ static int serve(struct daemon *daemon, struct err *err)
                 (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
         }
         http_free(daemon->http);
-        if (daemon->live.core && rc == 0)
-                (void)core_snapshot(daemon->live.core, NULL);
+        if (daemon->live.core && rc == 0 && core_finish(daemon->live.core, err) < 0)
+                say("no snapshot:", "%s", err->text);
         live_close(&daemon->live);      /* commits what waits */
         return rc;
 }
