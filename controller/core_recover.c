@@ -425,8 +425,7 @@ int core_finish(struct core *core, struct err *err)
         struct text body = {0};
         int rc = core_may_act(core, err);
 
-        writer_free(core->writer);
-        core->writer = NULL;
+        core_end_writer(core);
         core->store_failed = true;      /* nothing is taken from here on */
         if (rc == 0)
                 rc = write_body(core, &body);
