@@ -137,6 +137,8 @@ int core_may_act(struct core *core, struct err *err)
 
         if (!core->store_failed && !core->stale)
                 return 0;
+        if (!core->writer)
+                return err_set(err, ERR_IO, "the controller is ending");
         writer_stats(core->writer, &stats);
         return err_set(err, ERR_IO, "nothing is taken now: %s",
                        stats.state == WRITER_FAILED ? stats.failure.text
@@ -500,11 +502,28 @@ int core_open(const struct core_setup *setup, struct core **ret_core,
         return 0;
 }
 
+/* What waits is committed, and nobody is left waiting. */
+void core_end_writer(struct core *core)
+{
+        static const struct err ending = {ERR_IO, "the controller has ended"};
+        struct core_mail mail;
+
+        if (!core->writer)
+                return;
+        writer_free(core->writer);
+        core->writer = NULL;
+        take_mail(core, &mail);
+        if (mail.durable_seq > core->durable_seq)
+                core->durable_seq = mail.durable_seq;
+        tell_waiting(core, NULL);
+        tell_waiting(core, &ending);
+}
+
 void core_free(struct core *core)
 {
         if (!core)
                 return;
-        writer_free(core->writer);
+        core_end_writer(core);
         core_drop_state(core);
         store_close(core->view);
         store_close(core->setup.store);

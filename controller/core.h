@@ -138,6 +138,9 @@ void core_watch(struct core *core, const struct core_watch *watch);
 int core_event(struct core *core, struct err *err);
 bool core_step(struct core *core);      /* one step of a stepped writer; false: nothing to do */
 void core_retry(struct core *core);     /* now and then while the store has failed */
+/* Before core_free(), where there is time: commits what waits and leaves a snapshot, so that the next
+ * start is quick. Nothing can be decided any more. 0, -ERR_IO, -ERR_NOMEM. */
+int core_finish(struct core *core, struct err *err);
 /* Begins a snapshot of the state as it is. -ERR_FULL: one is under way. */
 int core_snapshot(struct core *core, struct err *err);
 void core_stats(struct core *core, struct writer_stats *ret_stats);

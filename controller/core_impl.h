@@ -66,5 +66,6 @@ int core_apply(struct core *core, const struct fact *fact, uint64_t seq, int64_t
 int core_read_policy(struct core *core, const char *text, uint64_t revision,
                      struct policy_doc **ret_policy, struct err *err);
 void core_drop_state(struct core *core);
+void core_end_writer(struct core *core);
 /* Behind the fact that brings it into force. */
 void core_take_policy(struct core *core, struct policy_doc *policy, uint64_t revision);

@@ -413,10 +413,32 @@ static void snapshot_done(void *self, int rc, const struct err *err)
         snapshot_put_free(self);
 }
 
+static struct snapshot about_now(const struct core *core)
+{
+        return (struct snapshot){.seq = core->last_seq, .version = SNAPSHOT_VERSION,
+                                 .at_ms = core->now_ms};
+}
+
+int core_finish(struct core *core, struct err *err)
+{
+        const struct snapshot about = about_now(core);
+        struct text body = {0};
+        int rc = core_may_act(core, err);
+
+        core_end_writer(core);
+        core->store_failed = true;      /* nothing is taken from here on */
+        if (rc == 0)
+                rc = write_body(core, &body);
+        if (rc == 0)
+                rc = snapshot_write(core->setup.store, &about, body.bytes, body.size,
+                                    SNAPSHOT_KEEP, err);
+        text_done(&body);
+        return rc;
+}
+
 int core_snapshot(struct core *core, struct err *err)
 {
-        struct snapshot about = {.seq = core->last_seq, .version = SNAPSHOT_VERSION,
-                                 .at_ms = core->now_ms};
+        const struct snapshot about = about_now(core);
         struct text body = {0};
         struct snapshot_put *put;
         int rc = core_may_act(core, err);

@@ -11,10 +11,9 @@
 
 #include "store/store.h"
 
-#define KEY_MAX         255             /* bytes, the final NUL not counted */
-#define KEY_ANSWER_MAX  (1u << 20)
-#define KEY_LIFE_MS_MAX (7 * 86400000ll)
-#define KEY_LIFE_MS     86400000ll      /* the usual one: a day */
+#define KEY_MAX        255              /* bytes, the final NUL not counted */
+#define KEY_ANSWER_MAX (1u << 20)
+#define KEY_LIFE_MS    86400000ll       /* the usual one: a day */
 
 struct key_entry {
         const char *actor;

@@ -39,6 +39,8 @@ static const char version_1[] =
         "CREATE TABLE snapshot_chunks ("
         " snapshot INTEGER NOT NULL, number INTEGER NOT NULL, body BLOB NOT NULL,"
         " PRIMARY KEY (snapshot, number)) STRICT;"
+        /* With a rowid: the answers stay in the order in which they came, and only a small index is
+         * written all over. */
         "CREATE TABLE keys ("
         " actor TEXT NOT NULL, key TEXT NOT NULL, request BLOB NOT NULL,"
         " until_ms INTEGER NOT NULL, status INTEGER NOT NULL, body BLOB NOT NULL,"

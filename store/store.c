@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sodium.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "store/schema.h"
 #include "store/sql.h"
 #include "store/store_impl.h"
@@ -75,10 +77,10 @@ static int lock(struct store *store, struct err *err)
 
 int store_sync_folder(const char *path, struct err *err)
 {
-        char *folder = copy_text(path, "");
+        char folder[PATH_MAX];
 
-        if (!folder)
-                return err_set(err, ERR_NOMEM, "out of memory");
+        if (!str_copy(folder, sizeof folder, path))
+                return err_set(err, ERR_IO, "%s: %s", path, strerror(ENAMETOOLONG));
         char *slash = strrchr(folder, '/');
         if (slash)
                 slash[slash == folder] = '\0';
@@ -87,7 +89,6 @@ int store_sync_folder(const char *path, struct err *err)
         int rc = fd < 0 || fsync(fd) < 0 ? fail(err, name) : 0;
         if (fd >= 0)
                 close(fd);
-        mem_free(folder);
         return rc;
 }
 

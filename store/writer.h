@@ -8,7 +8,8 @@
  * the state becomes FAILED, every batch that waits is handed back as failed, and pushes are refused
  * (-ERR_IO, with the sentence) until writer_retry() has brought it back. A failed batch may still
  * turn out to be in the log after a crash; after a crash and after a retry alike, the log's head
- * says what is in. Reads go on meanwhile, over views.
+ * says what is in. Reads go on meanwhile, over views. A batch that the file refuses (a sum of usage
+ * out of range) fails the same way.
  */
 #pragma once
 
@@ -104,9 +105,10 @@ void writer_retry(struct writer *writer);
 
 /* Work on the store between commits, in short steps: `step` returns 1 while there is more. It
  * begins when all that was pushed before it is durable, so a snapshot of a state may be given as
- * soon as the state's batches are pushed. `done` is called once at the end: with 0, with the error, or with
- * -ERR_CANCELLED, also when a commit has failed. A chore that fails does not stop the writer. Up to
- * WRITER_CHORES_MAX wait; then -ERR_FULL; -ERR_IO (FAILED), -ERR_CANCELLED (being freed). */
+ * soon as the state's batches are pushed. `done` is called once at the end: with 0, with the error,
+ * or with -ERR_CANCELLED, also when a commit has failed. A chore that fails does not stop the
+ * writer. Up to WRITER_CHORES_MAX wait; then -ERR_FULL; -ERR_IO (FAILED), -ERR_CANCELLED (being
+ * freed). */
 #define WRITER_CHORES_MAX 8
 struct writer_chore {
         void *self;

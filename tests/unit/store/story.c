@@ -97,7 +97,7 @@ int64_t story_usage(unsigned number)
 static void add_rest(struct batch *batch, unsigned number)
 {
         struct key_entry entry = {.actor = "ana", .status = 201 + number, .body = "{}", .size = 2,
-                                  .until_ms = STORY_START_MS + KEY_LIFE_MS};
+                                  .until_ms = STORY_START_MS + 7 * KEY_LIFE_MS};
         int64_t at_ms = STORY_START_MS + (int64_t)number * 60000;
         struct usage_row row = {.hour_ms = at_ms - at_ms % ROLLUP_HOUR_MS, .model = "H100-80",
                                 .tenant = "research/nlp", .class = "training",

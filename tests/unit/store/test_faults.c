@@ -106,12 +106,13 @@ static void ask_snapshot(struct run *run, unsigned number)
 /* In a random run the next fault is never far. */
 static void mend(struct run *run)
 {
-        if (run->seed == 0)
+        if (run->seed == 0) {
                 fault_vfs_fail(run->disk, FAULT_EIO, 0, 0);
-        else
-                fault_vfs_fail(run->disk, draw(run, 3) == 0 ? FAULT_ENOSPC : FAULT_EIO,
-                               fault_vfs_operations(run->disk) + 1 + draw(run, 90),
-                               1 + draw(run, 3));
+                return;
+        }
+        enum fault_kind kind = draw(run, 3) == 0 ? FAULT_ENOSPC : FAULT_EIO;
+        uint64_t first = fault_vfs_operations(run->disk) + 1 + draw(run, 90);
+        fault_vfs_fail(run->disk, kind, first, 1 + draw(run, 3));
 }
 
 /* The store may not open on a broken disk; then it does on the mended one. */
@@ -285,7 +286,8 @@ static void a_full_disk_until_there_is_room_loses_nothing(void **state)
         at_every_operation(FAULT_ENOSPC, UINT64_MAX, RETRY);
 }
 
-/* A new process finds in the system's memory what never reached the disk; it must not build on it. */
+/* A new process finds in the system's memory what never reached the disk: it must not build on
+ * that. */
 static void an_error_and_a_restart_lose_nothing(void **state)
 {
         (void)state;

@@ -213,6 +213,32 @@ static void what_is_no_store_of_ours_is_left_alone(void **state)
         check_has(err.text, "No such file");
 }
 
+static void without_memory_nothing_is_left_open(void **state)
+{
+        (void)state;
+        struct store *store = NULL, *view = NULL;
+        struct err err = {0};
+        for (unsigned long n = 1;; n++) {
+                mem_fail_at(n);
+                int rc = open_at("h", &store, &err);
+                if (rc == 0)
+                        rc = store_view(store, &view, &err);
+                bool happened = mem_fail_happened();
+                mem_fail_at(0);
+                if (!happened) {
+                        assert_int_equal(rc, 0);
+                        assert_true(n > 5);
+                        break;
+                }
+                assert_int_equal(rc, -ERR_NOMEM);
+                store_close(store);             /* the view alone may have failed */
+                store = NULL;
+        }
+        store_close(view);
+        store_close(store);
+        remove_store("h");
+}
+
 /* --- forward ------------------------------------------------------------------------------ */
 
 static int64_t number_in(sqlite3 *db, const char *sql)
@@ -276,6 +302,7 @@ int main(void)
                 cmocka_unit_test(a_view_reads_what_is_committed_and_cannot_write),
                 cmocka_unit_test(every_commit_is_synced),
                 cmocka_unit_test(what_is_no_store_of_ours_is_left_alone),
+                cmocka_unit_test(without_memory_nothing_is_left_open),
                 cmocka_unit_test(
                         an_older_file_is_brought_forward_and_a_failed_step_changes_nothing),
         };
