@@ -26,11 +26,11 @@ static const struct command_option options[] = {
 };
 
 static const char details[] =
-        "Puts documents in force, in the order of the files: Pool (the nodes there are), Policy, and\n"
-        "Workload. What is there already stays as it is, so that the same files can be applied again:\n"
-        "work of that name that has not ended is not submitted a second time (`berth submit` does).\n"
-        "All files are read before anything is sent. A policy that somebody else changed in between\n"
-        "is not overwritten. - is standard input.\n"
+        "Puts documents in force: first Pool (the nodes there are), then Policy, then Workloads,\n"
+        "wherever they stand. What is there already stays as it is, so that the same files can be\n"
+        "applied again: work of that name that has not ended is not submitted a second time (`berth\n"
+        "submit` does). All files are read before anything is sent; the first that is refused ends\n"
+        "it. A policy that somebody else changed in between is not overwritten. - is standard input.\n"
         "\n"
         "examples:\n"
         "  berth apply pool.yaml policy.yaml --dry-run\n"
@@ -230,14 +230,27 @@ static int check_kinds(const struct documents *documents, struct err *err)
         return 0;
 }
 
-static int apply_file(struct talk *talk, const struct documents *documents, struct err *err)
+/* What others need goes first, wherever it stands. */
+static unsigned rank_of(const struct document *document)
+{
+        const struct kind *kind = kind_of(document);
+
+        return kind ? (unsigned)(kind - kinds) : ARRAY_LEN(kinds);
+}
+
+static int apply_rank(struct talk *talk, const struct documents *documents, unsigned rank,
+                      struct err *err)
 {
         int rc = 0;
 
         for (size_t d = 0; rc == 0 && d < documents->count; d++) {
                 const struct document *document = &documents->list[d];
-                const struct kind *kind = kind_of(document);
-                rc = kind ? put(talk, document, kind, err) : put_workload(talk, document, err);
+                if (rank_of(document) != rank)
+                        continue;
+                rc = rank < ARRAY_LEN(kinds) ? put(talk, document, &kinds[rank], err)
+                                             : put_workload(talk, document, err);
+                if (rc < 0 && talk->code == EXIT_NOT_FOUND) /* what a document names */
+                        talk->code = EXIT_BAD_INPUT;
                 if (rc < 0 && talk->code != EXIT_NO_ANSWER)
                         documents_blame(documents->path, err);
         }
@@ -256,8 +269,9 @@ static int run(const struct command_call *call)
                 if (rc == 0)
                         rc = check_kinds(files[f], &err);
         }
-        for (size_t f = 0; rc == 0 && f < call->arguments_count; f++)
-                rc = apply_file(&talk, files[f], &err);
+        for (unsigned rank = 0; rc == 0 && rank <= ARRAY_LEN(kinds); rank++)
+                for (size_t f = 0; rc == 0 && f < call->arguments_count; f++)
+                        rc = apply_rank(&talk, files[f], rank, &err);
         for (size_t f = 0; f < call->arguments_count; f++)
                 documents_free(files[f]);
         return talk_close(&talk, rc, &err);

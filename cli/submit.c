@@ -155,6 +155,8 @@ static int submit(struct talk *talk, const struct work *work, struct err *err)
         json_t *value = NULL;
         int rc = talk_send(talk, &change, &answer, err);
 
+        if (rc < 0 && talk->code == EXIT_NOT_FOUND) /* what it names: the document is wrong */
+                talk->code = EXIT_BAD_INPUT;
         if (rc < 0 && talk->code != EXIT_NO_ANSWER)
                 documents_blame(work->documents ? work->documents->path : NULL, err);
         if (rc == 0 && (waits || !talk_is_json(talk)))
