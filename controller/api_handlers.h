@@ -16,3 +16,5 @@ route_handler get_queue, get_pool, get_nodes, get_idle, get_fits, get_tenants, g
 route_handler get_policy, put_policy, get_pool_document, put_pool_document;
 /* api_agents.c */
 route_handler post_exchange;
+/* api_logs.c */
+route_handler get_logs, post_answer;

@@ -122,6 +122,31 @@ static void explain_submission(struct call *call, struct submission *submission)
         api_reply(call, 200, json);
 }
 
+/* The engine would not take it: why stands in the answer. It is known, as one that has ended. */
+static void answer_refused(struct call *call, struct submission *submission,
+                           const struct submitted *submitted)
+{
+        struct explanation *record = mem_new(1, sizeof *record);
+        const struct explain_names names = {.state = core_state(call->live->core), .clock = true};
+        char text[EXPLAIN_TEXT_MAX];
+        struct err err;
+        json_t *extra = json_object();
+
+        view_set(extra, "id", json_integer((json_int_t)submitted->first_id));
+        view_set(extra, "state", json_string("refused"));
+        (void)err_set(&err, ERR_INPUT, "workload '%s' is refused", submission->document->name);
+        if (record && submission_explain(call->live->core, submission, api_now_ms(), record,
+                                         NULL) == 0) {
+                view_set(extra, "verdict", json_string(verdict_name(record->verdict)));
+                (void)err_set(&err, ERR_INPUT, "workload '%s' is refused, %s: %s",
+                              submission->document->name, verdict_name(record->verdict),
+                              explain_summary(record, &names, text));
+        }
+        problem_answer(call->exchange, 422, &err, extra);
+        json_decref(extra);
+        mem_free(record);
+}
+
 static void submit(struct call *call, struct submission *submission, const char *key,
                    const uint8_t hash[])
 {
@@ -136,6 +161,11 @@ static void submit(struct call *call, struct submission *submission, const char 
             0) {
                 core_commit(act, api_ignore, NULL);
                 api_fail(call, &err);
+                return;
+        }
+        if (submitted.refused == submitted.count) {
+                core_commit(act, api_ignore, NULL);
+                answer_refused(call, submission, &submitted);
                 return;
         }
         json = fresh_list(call, submission, &submitted);

@@ -256,8 +256,8 @@ static int decide_all(struct core *core, const struct input *input, uint64_t seq
                 *ret_began |= group.count > 0;
                 for (uint32_t i = 0; i < group.count; i++) {
                         log_facts_add(&group.facts[i], &core->facts_body);
-                        rc = ending_keep(core->act.batch, core->works, &group.facts[i],
-                                         core->now_ms, err);
+                        rc = ending_keep(core->act.batch, core->state, core->works,
+                                         &group.facts[i], core->now_ms, err);
                         if (rc)
                                 return rc;
                         show(core, &group.facts[i], seq);

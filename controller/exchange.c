@@ -10,6 +10,7 @@
 #include "controller/nodes.h"
 #include "controller/submit.h"
 #include "controller/view.h"
+#include "controller/wants.h"
 #include "controller/works.h"
 #include "proto/workload_doc.h"
 
@@ -335,6 +336,9 @@ static void add_document(json_t *json, struct live *live, const struct work *wor
 
         if (objects_get(core_view(live->core), OBJECT_WORKLOAD, work->id, &copy, NULL) < 0)
                 return;
+        json_t *detail = json_loads(copy->object.detail, 0, NULL);
+        (void)json_object_set(json, "run_as", json_object_get(detail, "run_as"));
+        json_decref(detail);
         if (submission_read(live->core, copy->object.body, copy->object.size, false,
                             copy->object.tenant, &submission, NULL) == 0)
                 add_command(json, submission.document);
@@ -361,7 +365,6 @@ static json_t *run_of(struct live *live, const struct member *member)
         view_set(json, "name", json_string(work->name));
         view_set(json, "tenant", json_string(work->tenant));
         view_set(json, "user", json_string(work->user));
-        view_set(json, "run_as", json_string(work->user));
         view_set(json, "devices", devices_of(state, member));
         view_set(json, "cpu_milli", json_integer(need->cpu_milli));
         view_set(json, "ram_mib", json_integer(need->ram_mib));
@@ -388,6 +391,6 @@ json_t *exchange_answer(struct live *live, const struct node_entry *node)
         view_set(json, "generation", json_integer((json_int_t)node->generation));
         view_set(json, "lease_ms", json_integer(live->lease_ms));
         view_set(json, "runs", runs);
-        view_set(json, "wants", json_array());
+        view_set(json, "wants", wants_of(live->wants, node));
         return json;
 }

@@ -8,6 +8,7 @@
 #include "controller/nodes.h"
 #include "controller/simulated.h"
 #include "controller/submit.h"
+#include "controller/wants.h"
 #include "controller/works.h"
 #include "proto/pool_doc.h"
 
@@ -59,7 +60,8 @@ int live_open(struct live *live, const struct core_setup *setup, bool simulate, 
         live->nodes = nodes_new();
         if (simulate)
                 live->simulated = simulated_new();
-        if (!live->nodes || (simulate && !live->simulated))
+        live->wants = wants_new();
+        if (!live->nodes || !live->wants || (simulate && !live->simulated))
                 rc = err_set(err, ERR_NOMEM, "out of memory");
         if (rc == 0)
                 rc = live_load_pool(live, err);
@@ -76,5 +78,6 @@ void live_close(struct live *live)
         nodes_free(live->nodes);
         pool_doc_free(live->pool);
         simulated_free(live->simulated);
+        wants_free(live->wants);
         *live = (struct live){0};
 }

@@ -14,6 +14,7 @@ struct nodes;
 struct policy_warning;
 struct pool_doc;
 struct simulated;
+struct wants;
 struct who;
 struct work;
 
@@ -25,6 +26,7 @@ struct live {
         struct pool_doc *pool;          /* owned; NULL: none was set */
         uint64_t pool_revision;
         struct simulated *simulated;    /* owned; NULL: nodes have agents */
+        struct wants *wants;            /* owned: what is asked of agents */
         int64_t lease_ms;
         int64_t started_ms;             /* nobody is called silent before a lease from then */
         uint64_t generation;            /* the newest of all nodes: grows */
