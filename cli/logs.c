@@ -13,13 +13,14 @@
 
 #define PAUSE_MS_LEAST 200
 #define PAUSE_MS_MOST  2000
-#define LINE_BYTES     256      /* a guess at a line's length, for --tail */
+#define LINE_BYTES     256     /* a guess at a line's length, for --tail */
+#define PIECE_BYTES    1048576 /* the most that is asked for at once */
 #define TAIL_MAX       100000
 #define MEMBERS_MAX    4096
 
 static const struct command_option options[] = {
         {"follow", 'f', NULL, "go on with what it writes, until it has ended; Ctrl-C ends this"},
-        {"tail", 'n', "LINES", "the last so many lines only; not with --follow"},
+        {"tail", 'n', "LINES", "the last so many lines only (of its last MiB); not with --follow"},
         {"member", 0, "N", "of this member (0)"},
         {"stderr", 0, NULL, "its standard error instead of its standard output"},
         {"tenant", 't', "PATH", "whose work the name means"},
@@ -56,13 +57,16 @@ static int read_on(struct reading *reading, struct client_answer *ret_answer, st
 {
         const struct command_call *call = reading->talk->call;
         struct text path = {0};
-        char offset[32];
+        char offset[32], bytes[32];
         int rc = make_path(reading, "/logs", &path, err);
 
         snprintf(offset, sizeof offset, "%" PRId64, reading->offset);
+        snprintf(bytes, sizeof bytes, "%" PRId64,
+                 reading->offset < 0 ? -reading->offset : PIECE_BYTES);
         talk_path_option(&path, call, "member");
         talk_path_query(&path, "stream", command_value(call, "stderr") ? "stderr" : "stdout");
         talk_path_query(&path, "offset", offset);
+        talk_path_query(&path, "bytes", bytes);
         if (rc == 0)
                 rc = talk_get(reading->talk, path.bytes, ret_answer, err);
         text_done(&path);
@@ -142,17 +146,18 @@ static const char *last_lines(const char *bytes, size_t size, uint64_t lines)
         return NULL;
 }
 
-/* Reads from the end, further back until there are so many lines. */
+/* Reads from the end, further back until there are so many lines; at most one piece. */
 static int put_tail(struct reading *reading, uint64_t lines, struct err *err)
 {
         for (int64_t back = (int64_t)lines * LINE_BYTES;; back *= 4) {
                 struct client_answer answer = {0};
+                back = back < PIECE_BYTES ? back : PIECE_BYTES;
                 reading->offset = -back;
                 int rc = read_on(reading, &answer, err);
                 if (rc < 0)
                         return rc;
                 const char *start = last_lines(answer.body, answer.size, lines);
-                bool is_whole = (int64_t)answer.size < back;
+                bool is_whole = (int64_t)answer.size < back || back == PIECE_BYTES;
                 if (start || is_whole) {
                         start = start ? start : answer.body;
                         rc = put(reading, start, answer.size - (size_t)(start - answer.body), err);

@@ -197,9 +197,9 @@ static void operators_drain_and_freeze(void **state)
         static const struct child_row rows[] = {
                 {"drain n1 --by 2099-01-04T08:00Z --reason fan", 0,
                  "n1 takes nothing new, and is to be empty by 2099-01-04T08:00Z\n", ""},
-                {"pool --nodes --state drained", 0, "n1  drained  training", ""},
+                {"pool --nodes", 0, "to be empty by 2099-01-04T08:00:00.000Z\n", ""},
                 {"undrain n1", 0, "n1 takes work again\n", ""},
-                {"pool --nodes --state drained", 0, "there is no such node\n", ""},
+                {"pool --nodes --state up", 0, "n1  up", ""},
                 {"freeze --plane training", 0, "plane training is frozen", ""},
                 {"pool --nodes --plane training", 0, "n1  frozen", ""},
                 {"unfreeze --plane training", 0, "plane training goes on\n", ""},
@@ -316,7 +316,7 @@ static int close_all(void **state)
 {
         static const char *const names[] = {"out", "err", "pool.yaml", "policy.yaml", "wide.yaml",
                                             "daemon.log", "pool.db", "pool.db-wal", "pool.db-shm",
-                                            "s.sock"};
+                                            "pool.db.lock", "s.sock"};
         (void)state;
         return stop_daemon() | close_child_folder(names, ARRAY_LEN(names));
 }
