@@ -2,8 +2,8 @@
 
 #include "base/err.h"
 #include "base/text.h"
-#include "cli/talk.h"
 #include "cli/status.h"
+#include "cli/talk.h"
 #include "net/client.h"
 
 static const struct command_option options[] = {
@@ -95,18 +95,18 @@ static int run_preempt(const struct command_call *call)
         return EXIT_BAD_INPUT;
 }
 
-#define ACT(field, group_of, words, more)                       \
-        const struct command field##_command = {                \
-                .name = #field,                                 \
-                .group = group_of,                              \
-                .is_live = true,                                \
-                .arguments = "ID|NAME ...",                     \
-                .arguments_min = 1,                             \
-                .arguments_max = COMMAND_ARGUMENTS_MAX,         \
-                .summary = words,                               \
-                .details = more,                                \
-                .options = options,                             \
-                .run = run_##field,                             \
+#define ACT(field, group_of, words, more) \
+        const struct command field##_command = { \
+                .name = #field, \
+                .group = group_of, \
+                .is_live = true, \
+                .arguments = "ID|NAME ...", \
+                .arguments_min = 1, \
+                .arguments_max = COMMAND_ARGUMENTS_MAX, \
+                .summary = words, \
+                .details = more, \
+                .options = options, \
+                .run = run_##field, \
         }
 
 ACT(cancel, GROUP_WORK, "end work, or take it out of the queue",
@@ -135,8 +135,8 @@ ACT(restart, GROUP_WORK, "stop work and queue it again",
     "  berth restart 17 --reason 'new code'\n");
 
 ACT(preempt, GROUP_OPERATE, "stop running work with notice, and queue it again",
-    "For operators. The work gets the notice of its class, then it is stopped and waits in its old\n"
-    "place. The reason is needed.\n"
+    "For operators. The work gets the notice of its class, then it is stopped and waits in its\n"
+    "old place. The reason is needed.\n"
     "\n"
     "examples:\n"
     "  berth preempt 17 --reason 'node gpu-04 is to be repaired'\n");

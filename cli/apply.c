@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -28,9 +27,10 @@ static const struct command_option options[] = {
 static const char details[] =
         "Puts documents in force: first Pool (the nodes there are), then Policy, then Workloads,\n"
         "wherever they stand. What is there already stays as it is, so that the same files can be\n"
-        "applied again: work of that name that has not ended is not submitted a second time (`berth\n"
-        "submit` does). All files are read before anything is sent; the first that is refused ends\n"
-        "it. A policy that somebody else changed in between is not overwritten. - is standard input.\n"
+        "applied again: work of that name that has not ended is not submitted a second time\n"
+        "(`berth submit` does). All files are read before anything is sent; the first that is\n"
+        "refused ends it. A policy that somebody else changed in between is not overwritten. - is\n"
+        "standard input.\n"
         "\n"
         "examples:\n"
         "  berth apply pool.yaml policy.yaml --dry-run\n"

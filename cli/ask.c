@@ -1,6 +1,5 @@
 #include "cli/ask.h"
 
-
 #include "base/text.h"
 #include "cli/listing.h"
 
@@ -13,9 +12,9 @@ static const struct command_option queue_options[] = {
 };
 
 static const char queue_details[] =
-        "What waits, in the order in which the pool tries it: who has less than was promised first,\n"
-        "then by class, by how much its tenant borrowed, and by the class's own order. You see what\n"
-        "you may see; of a tenant's work the position is exact.\n"
+        "What waits, in the order in which the pool tries it: who has less than was promised\n"
+        "first, then by class, by how much its tenant borrowed, and by the class's own order. You\n"
+        "see what you may see; of a tenant's work the position is exact.\n"
         "\n"
         "examples:\n"
         "  berth queue\n"
@@ -73,8 +72,8 @@ static const struct command_option explain_options[] = {
 
 static const char explain_details[] =
         "Goes through all conditions for a start, says which one fails first, what each group of\n"
-        "nodes lacks, what would help, and when it is expected to start. docs/explain.md describes\n"
-        "the text.\n"
+        "nodes lacks, what would help, and when it is expected to start. docs/explain.md\n"
+        "describes the text.\n"
         "\n"
         "examples:\n"
         "  berth explain 17\n"
@@ -188,8 +187,8 @@ static const struct command_option tenants_options[] = {
 
 static const char tenants_details[] =
         "What each tenant is promised (protect) and may hold at most (limit), in devices; what it\n"
-        "holds, and how much of that is protected, spare (others may take it), borrowed; how much of\n"
-        "its work there is, and runs; what is left of its budget.\n"
+        "holds, and how much of that is protected, spare (others may take it), borrowed; how much\n"
+        "of its work there is, and runs; what is left of its budget.\n"
         "\n"
         "examples:\n"
         "  berth tenants\n"

@@ -83,9 +83,9 @@ static bool is_same_node(const struct node_desc *a, const struct node_desc *b)
                a->rack == b->rack && a->block == b->block && a->model == b->model &&
                a->devices == b->devices && a->link_group == b->link_group &&
                a->drained == b->drained && a->drain_by_ms == b->drain_by_ms &&
-               a->broken == b->broken && a->cpu_milli == b->cpu_milli &&
-               a->ram_mib == b->ram_mib && a->disk_mib == b->disk_mib &&
-               a->network_mbit == b->network_mbit && a->artifacts == b->artifacts;
+               a->broken == b->broken && a->cpu_milli == b->cpu_milli && a->ram_mib == b->ram_mib &&
+               a->disk_mib == b->disk_mib && a->network_mbit == b->network_mbit &&
+               a->artifacts == b->artifacts;
 }
 
 /* "2 nodes come: gpu-05, gpu-06" */

@@ -118,8 +118,8 @@ bool command_option_goes(const struct command *command, const struct command_opt
                                                   strncmp(known->name, at, length) == 0);
                 if (!is_action)
                         return true;
-                is_named = is_named ||
-                           (strlen(action) == length && strncmp(action, at, length) == 0);
+                is_named =
+                        is_named || (strlen(action) == length && strncmp(action, at, length) == 0);
                 if (at[length] == ':')
                         return is_named;
                 if (strncmp(at + length, ", ", 2) != 0)

@@ -105,14 +105,16 @@ static void put_bash(FILE *file)
         for (const struct command *const *each = commands; *each; each++)
                 put_bash_command(*each, file);
         fputs("    esac\n"
-              "    case \" $files \" in *\" $prev \"*) COMPREPLY=($(compgen -f -- \"$cur\")); return;; esac\n"
+              "    case \" $files \" in *\" $prev \"*) COMPREPLY=($(compgen -f -- \"$cur\")); "
+              "return;; esac\n"
               "    case \" $values \" in *\" $prev \"*) return;; esac\n"
               "    case $cur in\n"
               "    -*) COMPREPLY=($(compgen -W \"$options\" -- \"$cur\"));;\n"
               "    *)\n"
               "        [ -n \"$words\" ] && [ \"$COMP_CWORD\" -eq 2 ] &&\n"
               "            COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")) && return\n"
-              "        case \" $files \" in *' argument '*) COMPREPLY=($(compgen -f -- \"$cur\"));; esac\n"
+              "        case \" $files \" in *' argument '*) COMPREPLY=($(compgen -f -- "
+              "\"$cur\"));; esac\n"
               "        ;;\n"
               "    esac\n"
               "}\n"
@@ -187,8 +189,8 @@ static void put_zsh(FILE *file)
         for (const struct command *const *each = commands; *each; each++)
                 put_zsh_command(*each, file);
         fputs("    esac\n"
-              "}\n"
-              "if [ \"$funcstack[1]\" = _berth ]; then _berth \"$@\"; else compdef _berth berth; fi\n",
+              "} if [ \"$funcstack[1]\" = _berth ]; then _berth \"$@\"; else compdef _berth\n"
+              "berth; fi\n",
               file);
 }
 

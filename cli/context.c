@@ -12,7 +12,7 @@ static const struct command_option options[] = {
 #define X(field, option, value, help) {option, 0, value, help},
         PLACE_FIELDS(X)
 #undef X
-        {0},
+                {0},
 };
 
 static const char details[] =
@@ -22,10 +22,11 @@ static const char details[] =
         "set     makes a context or changes it; an empty value takes a field away\n"
         "remove  forgets it\n"
         "\n"
-        "A command takes the pool from --context, else from BERTH_URL, else from BERTH_CONTEXT, else\n"
-        "the one in use, else " PLACE_DEFAULT_URL ". BERTH_TOKEN_FILE and BERTH_TENANT\n"
-        "go before what a context says; BERTH_CA_FILE and BERTH_PIN belong to BERTH_URL. Contexts\n"
-        "stand in ~/.config/berth/contexts.yaml, or where BERTH_CONTEXTS says; they hold no secrets.\n"
+        "A command takes the pool from --context, else from BERTH_URL, else from BERTH_CONTEXT,\n"
+        "else the one in use, else " PLACE_DEFAULT_URL ". BERTH_TOKEN_FILE and BERTH_TENANT go\n"
+        "before what a context says; BERTH_CA_FILE and BERTH_PIN belong to BERTH_URL. Contexts\n"
+        "stand in ~/.config/berth/contexts.yaml, or where BERTH_CONTEXTS says; they hold no\n"
+        "secrets.\n"
         "\n"
         "examples:\n"
         "  berth context set lab --url https://pool.lab:7070 --token-file ~/.berth-token\n"
@@ -92,8 +93,8 @@ static int run_show(const struct command_call *call)
                 return end(call, rc, &err);
         if (place.name[0])
                 printf("%-12s %s\n", "context", place.name);
-#define X(field, option, value, help)                           \
-        if (place.field[0])                                     \
+#define X(field, option, value, help) \
+        if (place.field[0]) \
                 printf("%-12s %s\n", option, place.field);
         PLACE_FIELDS(X)
 #undef X
@@ -141,10 +142,10 @@ static int set_fields(const struct command_call *call, struct place *place, stru
 {
         const char *given;
 
-#define X(field, option, value, help)                                                          \
-        if ((given = command_value(call, option)) &&                                            \
-            !str_copy(place->field, sizeof place->field, given))                                \
-                return err_set(err, ERR_RANGE, "--" option " has more than %d bytes",           \
+#define X(field, option, value, help) \
+        if ((given = command_value(call, option)) && \
+            !str_copy(place->field, sizeof place->field, given)) \
+                return err_set(err, ERR_RANGE, "--" option " has more than %d bytes", \
                                PLACE_TEXT_MAX - 1);
         PLACE_FIELDS(X)
 #undef X
@@ -194,8 +195,8 @@ static int run_remove(const struct command_call *call)
 }
 
 static const struct command_action actions[] = {
-        {"list", "", 0, 0, run_list},       {"show", "", 0, 0, run_show},
-        {"use", "NAME", 1, 1, run_use},     {"set", "NAME", 1, 1, run_set},
+        {"list", "", 0, 0, run_list},         {"show", "", 0, 0, run_show},
+        {"use", "NAME", 1, 1, run_use},       {"set", "NAME", 1, 1, run_set},
         {"remove", "NAME", 1, 1, run_remove}, {0},
 };
 

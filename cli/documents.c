@@ -92,8 +92,8 @@ int documents_load(const char *path, struct documents **ret_documents, struct er
         if (rc == 0 && is_json(path))
                 rc = doc_read_json(path, bytes, size, &documents->doc, err);
         else if (rc == 0)
-                rc = doc_read_yaml(is_input ? "standard input" : path, bytes, size,
-                                   &documents->doc, err);
+                rc = doc_read_yaml(is_input ? "standard input" : path, bytes, size, &documents->doc,
+                                   err);
         if (rc == 0)
                 rc = fill(documents, bytes, err);
         mem_free(bytes);
@@ -159,7 +159,8 @@ int document_hold(struct document *document, struct err *err)
         }
         if (hold || made.failed || !is_held(made.bytes)) {
                 text_done(&made);
-                return err_set(err, ERR_INPUT, "--hold cannot be added; write hold: true into the "
+                return err_set(err, ERR_INPUT,
+                               "--hold cannot be added; write hold: true into the "
                                "file");
         }
         text_done(&document->body);

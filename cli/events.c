@@ -3,8 +3,8 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "cli/json_in.h"
-#include "cli/talk.h"
 #include "cli/stop.h"
+#include "cli/talk.h"
 #include "net/client.h"
 
 #define CAUGHT_UP_MS 1000 /* nothing for so long: those were all */
@@ -20,9 +20,9 @@ static const struct command_option options[] = {
 };
 
 static const char details[] =
-        "One line for each: its number, its name, and what it says. With --json a line is one JSON\n"
-        "object, {\"id\", \"event\", \"data\"}. Without --follow it ends when no event came for a\n"
-        "second. A stream that breaks off is taken up again where it was.\n"
+        "One line for each: its number, its name, and what it says. With --json a line is one\n"
+        "JSON object, {\"id\", \"event\", \"data\"}. Without --follow it ends when no event came\n"
+        "for a second. A stream that breaks off is taken up again where it was.\n"
         "\n"
         "examples:\n"
         "  berth events -f\n"

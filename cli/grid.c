@@ -187,8 +187,8 @@ static bool set_cell(struct libscols_line *line, size_t at, const struct cell *c
                      bool has_colour)
 {
         static const char *const colours[] = {
-                [TONE_PLAIN] = NULL,    [TONE_STRONG] = "bold",   [TONE_DIM] = "halfbright",
-                [TONE_GOOD] = "green",  [TONE_WAITING] = "brown", [TONE_BAD] = "red",
+                [TONE_PLAIN] = NULL,   [TONE_STRONG] = "bold",   [TONE_DIM] = "halfbright",
+                [TONE_GOOD] = "green", [TONE_WAITING] = "brown", [TONE_BAD] = "red",
         };
         char buf[GRID_CELL_MAX];
         const char *text = cell->text ? cell->text : "";

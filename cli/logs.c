@@ -6,8 +6,8 @@
 #include "base/num.h"
 #include "base/text.h"
 #include "cli/json_in.h"
-#include "cli/talk.h"
 #include "cli/stop.h"
+#include "cli/talk.h"
 #include "cli/wait.h"
 #include "net/client.h"
 

@@ -129,9 +129,9 @@ static void put_option(const struct command_option *option, FILE *file)
 static void put_exit_codes(FILE *file)
 {
         fputs(".SH EXIT STATUS\n", file);
-#define X(name, code, help)                             \
-        fprintf(file, ".TP\n\\fB%d\\fR\n", code);       \
-        put_text(help, file);                           \
+#define X(name, code, help) \
+        fprintf(file, ".TP\n\\fB%d\\fR\n", code); \
+        put_text(help, file); \
         fputc('\n', file);
         EXIT_CODES(X)
 #undef X

@@ -24,8 +24,9 @@ static const struct command_option undrain_options[] = {
 };
 
 static const char drain_details[] =
-        "The node takes nothing new. With --by, what would not have ended by then is told to stop in\n"
-        "time, with the notice of its class, and waits in its old place (docs/policy.md, drains).\n"
+        "The node takes nothing new. With --by, what would not have ended by then is told to stop\n"
+        "in time, with the notice of its class, and waits in its old place (docs/policy.md,\n"
+        "drains).\n"
         "\n"
         "examples:\n"
         "  berth drain gpu-04\n"
@@ -35,8 +36,7 @@ static const char undrain_details[] = "examples:\n"
                                       "  berth undrain gpu-04\n";
 
 /* What was answered says nothing new: the sentence is ours. */
-static int print_drained(const json_t *answer, const struct talk *talk, FILE *file,
-                         struct err *err)
+static int print_drained(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
 {
         const char *by = command_value(talk->call, "by");
 
@@ -145,8 +145,8 @@ static const struct command_option freeze_options[] = {
 };
 
 static const char freeze_details[] =
-        "Nothing starts there, and nothing is stopped for capacity. What runs goes on, and work can\n"
-        "be submitted and cancelled.\n"
+        "Nothing starts there, and nothing is stopped for capacity. What runs goes on, and work\n"
+        "can be submitted and cancelled.\n"
         "\n"
         "examples:\n"
         "  berth freeze --reason 'storage is down'\n"

@@ -63,8 +63,8 @@ static int read_place(const struct doc_node *node, struct place *place, struct e
         if ((rc = doc_check_keys(node, keys, ARRAY_LEN(keys), err)) < 0 ||
             (rc = doc_need(node, "url", &url, err)) < 0)
                 return rc;
-#define X(field, option, value, help)                                                          \
-        if ((rc = doc_copy(doc_get(node, #field), place->field, PLACE_TEXT_MAX, err)) < 0)      \
+#define X(field, option, value, help) \
+        if ((rc = doc_copy(doc_get(node, #field), place->field, PLACE_TEXT_MAX, err)) < 0) \
                 return rc;
         PLACE_FIELDS(X)
 #undef X
@@ -136,11 +136,11 @@ static void write_place(struct text *text, const struct place *place)
         text_add(text, "  ");
         text_add_json(text, place->name);
         text_add(text, ": {");
-#define X(field, option, value, help)                                                          \
-        if (place->field[0]) {                                                                 \
-                text_add(text, "%s" #field ": ", between);                                      \
-                text_add_json(text, place->field);                                              \
-                between = ", ";                                                                 \
+#define X(field, option, value, help) \
+        if (place->field[0]) { \
+                text_add(text, "%s" #field ": ", between); \
+                text_add_json(text, place->field); \
+                between = ", "; \
         }
         PLACE_FIELDS(X)
 #undef X

@@ -13,7 +13,7 @@
  *
  *     current: lab
  *     contexts:
- *       lab: {url: "https://pool.lab:7070", token_file: /home/ana/.berth-token, tenant: research/nlp}
+ *       lab: {url: "https://pool.lab:7070", token_file: /home/ana/token, tenant: research/nlp}
  *
  * It holds no secrets: tokens stand in files of their own.
  */

@@ -14,7 +14,8 @@
 
 static const struct command_option options[] = {
         {"pool", 0, "FILE", "check: hold promises and planes against this pool (kind: Pool)"},
-        {"models", 0, "FILE", "check, diff, try: know these device models too (kind: DeviceModels)"},
+        {"models", 0, "FILE",
+         "check, diff, try: know these device models too (kind: DeviceModels)"},
         {"history", 0, "SCENARIO", "try: the jobs and the pool (kind: Replay, of a history)"},
         {"against", 0, "POLICY",
          "try: in force before: a file, default (the default) or fifo-skip"},
@@ -39,8 +40,8 @@ static const char details[] =
         "says by tenant who waits how long, whose work is stopped, and what that loses.\n"
         "\n"
         "show prints the policy in force in a pool, as it was applied (`berth apply` puts one in\n"
-        "force); revisions lists those there were; rollback puts an earlier one in force again, as\n"
-        "a new revision.\n"
+        "force); revisions lists those there were; rollback puts an earlier one in force again,\n"
+        "as a new revision.\n"
         "\n"
         "examples:\n"
         "  berth policy check examples/policy.yaml\n"
@@ -51,8 +52,8 @@ static const char details[] =
         "  berth policy rollback 3 --reason 'web starves'\n"
         "\n"
         "exit status: 0 fine, also with warnings; 2 a document or option is wrong; 130 try was\n"
-        "stopped by Ctrl-C, and what was finished has been printed; 3, 4, 5 of show, revisions and\n"
-        "rollback: not there, refused, no answer; 1 anything else\n";
+        "stopped by Ctrl-C, and what was finished has been printed; 3, 4, 5 of show, revisions\n"
+        "and rollback: not there, refused, no answer; 1 anything else\n";
 
 #define WIDTH_OF_FILES 100 /* columns of what goes to no terminal */
 
@@ -138,8 +139,7 @@ static int run_diff(const struct command_call *call, struct job *job, struct err
         int rc;
 
         for (unsigned i = 0; i < 2; i++)
-                if ((rc = load_policy(call->arguments[i], false, job, &job->policies[i], err)) <
-                    0)
+                if ((rc = load_policy(call->arguments[i], false, job, &job->policies[i], err)) < 0)
                         return rc;
         policy_print_diff(job->policies[0]->tenancy, job->policies[1]->tenancy, job->models,
                           stdout);

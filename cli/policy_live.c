@@ -33,8 +33,10 @@ static int print_revisions(const json_t *answer, const struct talk *talk, FILE *
                            struct err *err)
 {
         static const struct listing_column columns[] = {
-                {"revision", "revision", LISTING_NUMBER}, {"set", "set", LISTING_TEXT},
-                {"by", "by", LISTING_TEXT},               {"reason", "reason", LISTING_CUT},
+                {"revision", "revision", LISTING_NUMBER},
+                {"set", "set", LISTING_TEXT},
+                {"by", "by", LISTING_TEXT},
+                {"reason", "reason", LISTING_CUT},
                 {0},
         };
 
@@ -68,8 +70,10 @@ int policy_rollback(const struct command_call *call)
         char body[64];
 
         if (num_u64(call->arguments[0], 1, INT64_MAX, &revision, &err) < 0) {
-                fprintf(stderr, "berth policy: the revision: %s; `berth policy revisions` lists "
-                        "them\n", err.text);
+                fprintf(stderr,
+                        "berth policy: the revision: %s; `berth policy revisions` lists "
+                        "them\n",
+                        err.text);
                 return EXIT_BAD_INPUT;
         }
         int size = snprintf(body, sizeof body, "{\"revision\": %" PRIu64 "}", revision);

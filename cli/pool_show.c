@@ -60,9 +60,10 @@ int pool_print(const json_t *answer, const struct talk *talk, FILE *file, struct
                 fprintf(file, ", policy %s", json_in_words(answer, "policy_revision", buf));
         fputc('\n', file);
         if (json_in_flag(answer, "frozen"))
-                fprintf(file, "%sfrozen: nothing starts and nothing is stopped for capacity; `berth "
-                        "unfreeze` ends it%s\n", screen_on(screen, TONE_BAD),
-                        screen_off(screen, TONE_BAD));
+                fprintf(file,
+                        "%sfrozen: nothing starts and nothing is stopped for capacity; `berth "
+                        "unfreeze` ends it%s\n",
+                        screen_on(screen, TONE_BAD), screen_off(screen, TONE_BAD));
         return listing_print(json_object_get(answer, "models"), columns, 1, "there is no device",
                              screen, file, err);
 }
@@ -173,7 +174,8 @@ static void put_node(const json_t *node, const struct screen *screen, FILE *file
                 fprintf(file, "  %zu x %s", json_array_size(json_object_get(node, "devices")),
                         json_in_clean(node, "model", buf));
         if (json_in_number(node, "cpu_milli") > 0)
-                fprintf(file, "  cpu %g of %g", (double)json_in_number(node, "cpu_used_milli") / 1000,
+                fprintf(file, "  cpu %g of %g",
+                        (double)json_in_number(node, "cpu_used_milli") / 1000,
                         (double)json_in_number(node, "cpu_milli") / 1000);
         if (json_in_number(node, "ram_mib") > 0)
                 fprintf(file, "  ram %" PRId64 " of %" PRId64 " GiB",

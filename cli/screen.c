@@ -51,12 +51,24 @@ enum tone screen_state_tone(const char *state)
                 const char *state;
                 enum tone tone;
         } rows[] = {
-                {"running", TONE_GOOD},    {"succeeded", TONE_GOOD},  {"up", TONE_GOOD},
-                {"queued", TONE_WAITING},  {"starting", TONE_WAITING}, {"stopping", TONE_WAITING},
-                {"cancelling", TONE_WAITING}, {"draining", TONE_WAITING}, {"drained", TONE_WAITING},
-                {"held", TONE_DIM},        {"cancelled", TONE_DIM},   {"failed", TONE_BAD},
-                {"timed_out", TONE_BAD},   {"lost", TONE_BAD},        {"refused", TONE_BAD},
-                {"down", TONE_BAD},        {"silent", TONE_BAD},      {"broken", TONE_BAD},
+                {"running", TONE_GOOD},
+                {"succeeded", TONE_GOOD},
+                {"up", TONE_GOOD},
+                {"queued", TONE_WAITING},
+                {"starting", TONE_WAITING},
+                {"stopping", TONE_WAITING},
+                {"cancelling", TONE_WAITING},
+                {"draining", TONE_WAITING},
+                {"drained", TONE_WAITING},
+                {"held", TONE_DIM},
+                {"cancelled", TONE_DIM},
+                {"failed", TONE_BAD},
+                {"timed_out", TONE_BAD},
+                {"lost", TONE_BAD},
+                {"refused", TONE_BAD},
+                {"down", TONE_BAD},
+                {"silent", TONE_BAD},
+                {"broken", TONE_BAD},
         };
 
         for (size_t i = 0; i < ARRAY_LEN(rows); i++)

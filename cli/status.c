@@ -17,9 +17,9 @@ static const struct command_option options[] = {
 };
 
 static const char details[] =
-        "Without a name: a table of the work that you may see and that has not ended, newest first.\n"
-        "With the number or name of a workload: all that is known of it. Of several of one name\n"
-        "the newest is taken; --tenant says whose. `berth explain` says why one waits.\n"
+        "Without a name: a table of the work that you may see and that has not ended, newest\n"
+        "first. With the number or name of a workload: all that is known of it. Of several of one\n"
+        "name the newest is taken; --tenant says whose. `berth explain` says why one waits.\n"
         "\n"
         "States: queued, held, starting, running, stopping, cancelling; and of what has ended\n"
         "succeeded, failed, cancelled, timed_out, lost, refused. --state also takes live and all.\n"
@@ -60,8 +60,8 @@ static void put_line(const json_t *workload, const struct talk *talk, FILE *file
 
         json_in_clean(workload, "name", name);
         fprintf(file, "%s%s%s: %s%s%s", json_in_words(workload, "id", id), name[0] ? " " : "", name,
-                screen_on(&talk->screen, tone),
-                json_in_clean(workload, "state", state), screen_off(&talk->screen, tone));
+                screen_on(&talk->screen, tone), json_in_clean(workload, "state", state),
+                screen_off(&talk->screen, tone));
         if (json_in_clean(workload, "summary", summary)[0])
                 fprintf(file, ". %s", summary);
         fputc('\n', file);

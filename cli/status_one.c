@@ -88,9 +88,10 @@ int status_print_one(const json_t *answer, const struct talk *talk, FILE *file, 
         static const struct {
                 const char *key, *title;
         } rows[] = {
-                {"tenant", "tenant"},     {"class", "class"},     {"user", "user"},
-                {"request", "asks for"},  {"standing", "standing"}, {"verdict", "verdict"},
-                {"stops", "stops"},       {"retries_left", "retries left"},
+                {"tenant", "tenant"},       {"class", "class"},
+                {"user", "user"},           {"request", "asks for"},
+                {"standing", "standing"},   {"verdict", "verdict"},
+                {"stops", "stops"},         {"retries_left", "retries left"},
                 {"exit_code", "exit code"}, {"signal", "signal"},
                 {"cause", "last end"},
         };

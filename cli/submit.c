@@ -39,8 +39,8 @@ static const char details[] =
         "options and the command behind --. The options from --tenant on belong to the short way;\n"
         "a file says these things itself. - reads the document from standard input.\n"
         "\n"
-        "With --wait Ctrl-C ends the waiting, and the work goes on. Each call is sent with a key of\n"
-        "its own, so that a lost answer submits nothing twice.\n"
+        "With --wait Ctrl-C ends the waiting, and the work goes on. Each call is sent with a key\n"
+        "of its own, so that a lost answer submits nothing twice.\n"
         "\n"
         "examples:\n"
         "  berth submit job.yaml\n"
@@ -68,17 +68,17 @@ int submit_print_dry(const json_t *answer, const struct talk *talk, FILE *file, 
 
 /* What is sent. */
 struct work {
-        struct documents *documents;    /* of the file */
-        struct text short_body;         /* of the options */
+        struct documents *documents; /* of the file */
+        struct text short_body;      /* of the options */
         const char *body, *type;
         size_t size;
 };
 
 static int take_file(const struct command_call *call, struct work *work, struct err *err)
 {
-        static const char *const others[] = {"tenant", "class",   "name", "devices",   "model",
-                                             "profile", "memory", "share", "members",  "cpu",
-                                             "ram",    "time-limit", "env", "workdir"};
+        static const char *const others[] = {"tenant",  "class",      "name",  "devices", "model",
+                                             "profile", "memory",     "share", "members", "cpu",
+                                             "ram",     "time-limit", "env",   "workdir"};
         int rc;
 
         for (size_t i = 0; i < ARRAY_LEN(others); i++)
@@ -90,10 +90,11 @@ static int take_file(const struct command_call *call, struct work *work, struct 
                 return rc;
         struct document *document = &work->documents->list[0];
         if (work->documents->count != 1 || !str_equal(document->kind, "Workload"))
-                return err_set(err, ERR_INPUT,
-                               "%s: submit takes one document of kind Workload; `berth apply` takes "
-                               "files of several",
-                               call->arguments[0]);
+                return err_set(
+                        err, ERR_INPUT,
+                        "%s: submit takes one document of kind Workload; `berth apply` takes "
+                        "files of several",
+                        call->arguments[0]);
         if (command_value(call, "hold") && (rc = document_hold(document, err)) < 0)
                 return rc;
         work->body = document->body.bytes;

@@ -11,10 +11,10 @@
 #include "base/str.h"
 #include "cli/command.h"
 
-#define DEVICES_MAX 16
-#define MEMBERS_MAX 4096
-#define WORKDIR_MAX  4096
-#define WORK_NAME_MAX  64
+#define DEVICES_MAX   16
+#define MEMBERS_MAX   4096
+#define WORKDIR_MAX   4096
+#define WORK_NAME_MAX 64
 
 /* ---- a name ---- */
 

@@ -10,7 +10,8 @@ struct command_call;
 struct err;
 
 /* What the options and the command behind "--" ask for. `tenant` is whose work it is where no
- * option says so ("": the server knows the tenant of who asks). *ret_document is freed with json_decref().
+ * option says so ("": the server knows the tenant of who asks). *ret_document is freed with
+ * json_decref().
  * -ERR_INPUT with the way out, -ERR_NOMEM. */
 int submit_short(const struct command_call *call, const char *tenant, json_t **ret_document,
                  struct err *err);

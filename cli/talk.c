@@ -30,7 +30,7 @@ static const char *or_null(const char *text)
 
 static enum exit_code code_of(int rc)
 {
-        switch ((enum err_code)-rc) {
+        switch ((enum err_code) - rc) {
         case ERR_INPUT:
         case ERR_RANGE:
         case ERR_NOT_FOUND: /* a file, a context: what the pool lacks has a code of its own */
@@ -50,8 +50,8 @@ static enum exit_code code_of(int rc)
         return EXIT_TROUBLE;
 }
 
-int talk_open_quiet(const struct command_call *call, int64_t silence_ms_max,
-                    struct talk *ret_live, struct err *err)
+int talk_open_quiet(const struct command_call *call, int64_t silence_ms_max, struct talk *ret_live,
+                    struct err *err)
 {
         struct talk talk = {.call = call, .screen = screen_look()};
         char token[TOKEN_TEXT_MAX] = "";
@@ -159,13 +159,13 @@ static int check(struct talk *talk, const struct client_answer *answer, struct e
                 talk->code = EXIT_NO_ANSWER;
         }
         if (answer->status == 401 && !talk->place.token_file[0])
-                err_set(err, ERR_IO, "%s", "the pool does not know who asks; name a file with your "
+                err_set(err, ERR_IO, "%s",
+                        "the pool does not know who asks; name a file with your "
                         "token in BERTH_TOKEN_FILE, or by `berth context set NAME --token-file`");
         return rc;
 }
 
-int talk_get(struct talk *talk, const char *path, struct client_answer *ret_answer,
-             struct err *err)
+int talk_get(struct talk *talk, const char *path, struct client_answer *ret_answer, struct err *err)
 {
         const struct client_request request = {.path = path};
         int rc = client_call(talk->client, &request, ret_answer, err);
@@ -189,8 +189,8 @@ static int make_key(char ret_key[KEY_MAX], struct err *err)
         return 0;
 }
 
-int talk_send(struct talk *talk, const struct talk_change *change,
-              struct client_answer *ret_answer, struct err *err)
+int talk_send(struct talk *talk, const struct talk_change *change, struct client_answer *ret_answer,
+              struct err *err)
 {
         char key[KEY_MAX];
         int rc = make_key(key, err);
@@ -325,8 +325,7 @@ int talk_show_text(const struct command_call *call, struct text *path)
         return talk_close(&talk, rc, &err);
 }
 
-int talk_act(const struct command_call *call, const struct talk_change *change,
-             talk_printer *print)
+int talk_act(const struct command_call *call, const struct talk_change *change, talk_printer *print)
 {
         struct client_answer answer = {0};
         struct err err = {0};

@@ -34,7 +34,8 @@ static const char details[] =
         "`berth context set NAME --token-file FILE` names it.\n"
         "\n"
         "examples:\n"
-        "  berth token make --principal ana --role submitter --tenant research/nlp --out ana.token\n"
+        "  berth token make --principal ana --role submitter --tenant research/nlp --out "
+        "ana.token\n"
         "  berth token list\n"
         "  berth token revoke 12\n";
 
@@ -58,8 +59,8 @@ static int write_secret(const char *path, const char *secret, struct err *err)
         text_done(&text);
         return close(fd) == 0 && is_written
                        ? 0
-                       : err_set(err, ERR_IO, "%s could not be written: the token is lost; revoke it",
-                                 path);
+                       : err_set(err, ERR_IO,
+                                 "%s could not be written: the token is lost; revoke it", path);
 }
 
 static int put_token(struct talk *talk, const struct client_answer *answer, struct err *err)

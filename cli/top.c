@@ -8,10 +8,10 @@
 #include "base/num.h"
 #include "base/text.h"
 #include "cli/ask.h"
-#include "cli/talk.h"
 #include "cli/pool_show.h"
 #include "cli/status.h"
 #include "cli/stop.h"
+#include "cli/talk.h"
 
 #define EVERY_MS       2000
 #define EVERY_MS_LEAST 500
@@ -27,7 +27,8 @@ static const struct command_option options[] = {
 
 static const char details[] =
         "Devices, notices, what runs and what waits, as much as the screen holds. Ctrl-C ends it.\n"
-        "With --json the parts are printed as {\"pool\", \"notices\", \"running\", \"queue\"}, once.\n"
+        "With --json the parts are printed as {\"pool\", \"notices\", \"running\", \"queue\"},\n"
+        "once.\n"
         "\n"
         "examples:\n"
         "  berth top\n"

@@ -16,14 +16,15 @@ static const char *const by_names[] = {"tenant", "class", "model", "method", "ho
 static const struct command_option options[] = {
         {"from", 0, "TIME", "from then on: 2027-01-04, or 2027-01-04T08:00Z"},
         {"until", 0, "TIME", "up to then; the default is now"},
-        {"by", 0, "NAME,...", "a row for each: tenant (the default), class, model, method, hour, day"},
+        {"by", 0, "NAME,...",
+         "a row for each: tenant (the default), class, model, method, hour, day"},
         COMMAND_LIVE_OPTIONS,
         {0},
 };
 
 static const char details[] =
-        "Device-hours by the ledger, each in one bucket: delivered, idle while held, lost, and so on\n"
-        "(docs/ledger.md). The cost is that of the pool's prices, where it has any.\n"
+        "Device-hours by the ledger, each in one bucket: delivered, idle while held, lost, and so\n"
+        "on (docs/ledger.md). The cost is that of the pool's prices, where it has any.\n"
         "\n"
         "examples:\n"
         "  berth usage\n"
@@ -48,10 +49,9 @@ static int add_columns(const char *by, char names[ARRAY_LEN(by_names)][16],
                 for (size_t i = 0; i < ARRAY_LEN(by_names); i++)
                         is_known = is_known || str_equal(by_names[i], name);
                 if (!is_known)
-                        return err_set(err, ERR_INPUT, "--by: there is no '%s'; %s",
-                                       str_show(name, show),
-                                       str_near(by_names, ARRAY_LEN(by_names), name, near,
-                                                sizeof near));
+                        return err_set(
+                                err, ERR_INPUT, "--by: there is no '%s'; %s", str_show(name, show),
+                                str_near(by_names, ARRAY_LEN(by_names), name, near, sizeof near));
                 columns[(*count)++] = (struct listing_column){name, name, LISTING_TEXT};
                 at += length;
         }

@@ -9,8 +9,8 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "cli/json_in.h"
-#include "cli/talk.h"
 #include "cli/stop.h"
+#include "cli/talk.h"
 #include "net/client.h"
 
 #define PAUSE_MS_LEAST 200
@@ -22,9 +22,9 @@ struct waiting {
         struct talk *talk;
         int64_t id;
         char state[JSON_IN_MAX];
-        bool is_terminal;       /* standard error: one line is rewritten */
-        bool is_dirty;          /* such a line stands there */
-        int64_t silent_since_ns;        /* 0: the pool answers */
+        bool is_terminal;        /* standard error: one line is rewritten */
+        bool is_dirty;           /* such a line stands there */
+        int64_t silent_since_ns; /* 0: the pool answers */
 };
 
 bool wait_has_ended(const char *state)

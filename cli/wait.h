@@ -10,9 +10,9 @@
 struct err;
 struct talk;
 
-/* `answer` is what the submission got: one workload, or {"workloads": [...]}. Says on standard error
- * what changes, in one line that is rewritten where that is a terminal. A pool that does not answer
- * for a while is waited for, up to ten minutes. Sets the exit code in `talk`: that of the work, of
+/* `answer` is what the submission got: one workload, or {"workloads": [...]}. Says on standard
+ * error what changes, in one line that is rewritten where that is a terminal. A pool that does not
+ * answer for a while is waited for, up to ten minutes. Sets the exit code in `talk`: that of the work, of
  * several the first that is not 0. */
 int wait_for(struct talk *talk, const json_t *answer, struct err *err);
 

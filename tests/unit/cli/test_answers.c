@@ -37,9 +37,10 @@ static void get_workload(struct http_exchange *exchange, const struct route_matc
 
         (void)arg;
         asked_of_nine += strcmp(id, "9") == 0;
-        snprintf(text, sizeof text, "{\"id\":%s,\"name\":\"w\",\"state\":\"%s\",\"exit_code\":%s}", id,
-                 *id == '7'   ? "failed"
-                 : *id == '8' ? "lost"
+        snprintf(text, sizeof text, "{\"id\":%s,\"name\":\"w\",\"state\":\"%s\",\"exit_code\":%s}",
+                 id,
+                 *id == '7'          ? "failed"
+                 : *id == '8'        ? "lost"
                  : asked_of_nine < 3 ? "running"
                                      : "succeeded",
                  *id == '7' ? "7" : "null");
@@ -138,8 +139,10 @@ static void get_usage(struct http_exchange *exchange, const struct route_match *
         (void)match;
         (void)arg;
         query_get(http_query(exchange), "by", by, sizeof by, NULL);
-        snprintf(text, sizeof text, "{\"from\":\"a\",\"until\":\"b\",\"rows\":[{\"tenant\":\"%s\","
-                 "\"device_hours\":\"1.5\"}]}", by);
+        snprintf(text, sizeof text,
+                 "{\"from\":\"a\",\"until\":\"b\",\"rows\":[{\"tenant\":\"%s\","
+                 "\"device_hours\":\"1.5\"}]}",
+                 by);
         answer(exchange, text);
 }
 
@@ -203,8 +206,8 @@ static const struct route table[] = {
 static void serve(int ready)
 {
         struct routes routes = {.routes = table, .count = ARRAY_LEN(table)};
-        struct http_setup setup = {.limits = http_limits_default, .handler = routes_serve,
-                                   .arg = &routes};
+        struct http_setup setup = {
+                .limits = http_limits_default, .handler = routes_serve, .arg = &routes};
         struct http_server *server;
         struct err err = {0};
         uv_loop_t loop;
@@ -260,7 +263,10 @@ static void the_exit_code_is_that_of_the_work(void **state)
 static void refusals_have_exit_codes(void **state)
 {
         (void)state;
-        static const struct { const char *status; int code; } rows[] = {
+        static const struct {
+                const char *status;
+                int code;
+        } rows[] = {
                 {"400", EXIT_BAD_INPUT}, {"422", EXIT_BAD_INPUT}, {"404", EXIT_NOT_FOUND},
                 {"403", EXIT_REFUSED},   {"409", EXIT_REFUSED},   {"412", EXIT_REFUSED},
                 {"401", EXIT_REFUSED},   {"429", EXIT_NO_ANSWER}, {"500", EXIT_NO_ANSWER},
@@ -319,10 +325,13 @@ static void events_end_when_they_are_all_there(void **state)
         (void)state;
         static const char *const follow[] = {"events", "-f", "--json", NULL};
         static const struct child_row rows[] = {
-                {"events", 0, "1  allocated             workload 17, node gpu-01\n2  allocated", ""},
+                {"events", 0, "1  allocated             workload 17, node gpu-01\n2  allocated",
+                 ""},
                 {"events --after 2 --json", 0,
-                 "{\"id\":\"3\",\"event\":\"allocated\",\"data\":{\"workload\":17,\"node\":\"gpu-01\"}}"
-                 "\n", ""},
+                 "{\"id\":\"3\",\"event\":\"allocated\","
+                 "\"data\":{\"workload\":17,\"node\":\"gpu-01\"}}"
+                 "\n",
+                 ""},
         };
         check_rows(rows, ARRAY_LEN(rows), folder);
         char *out = text_of("out");
@@ -339,13 +348,15 @@ static void other_calls_print_what_was_answered(void **state)
         (void)state;
         static const struct child_row rows[] = {
                 {"preempt 7 --reason repairs", 0, "7: stopping. repairs\n", ""},
-                {"usage --by tenant,day", 0, "tenant      device-hours\ntenant,day           1.5\n", ""},
+                {"usage --by tenant,day", 0, "tenant      device-hours\ntenant,day           1.5\n",
+                 ""},
                 {"policy revisions", 0, "       2  ana  growth\n", ""},
                 {"policy rollback 2", 0, "policy is revision 4, the same as 2\n", ""},
                 {"policy rollback 0", 2, "", "`berth policy revisions` lists them"},
                 {"token list", 0, "3   ana        viewer\n", ""},
                 {"token revoke 3", 0, "token 3 is worth nothing from now on\n", ""},
-                {"token make --principal ana", 0, "berth_secret\n", "`berth token revoke 3` ends it"},
+                {"token make --principal ana", 0, "berth_secret\n",
+                 "`berth token revoke 3` ends it"},
                 {"token make --out @/new.token", 0, "", "token 3 is in "},
                 {"token make --out @/new.token", 2, "", "is there already; name a new file"},
                 {"token list --role viewer", 2, "", "--role goes with make only"},
@@ -391,7 +402,8 @@ static void serve_twice(int listener)
                  strlen(first) == 32 && strcmp(first, second) == 0 ? "same" : "other");
         int length = snprintf(text, sizeof text,
                               "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-                              "Content-Length: %zu\r\n\r\n%s", strlen(json), json);
+                              "Content-Length: %zu\r\n\r\n%s",
+                              strlen(json), json);
         _exit(write(fd, text, (size_t)length) == length ? 0 : 1);
 }
 

@@ -97,8 +97,7 @@ static void work_goes_its_way(void **state)
 {
         (void)state;
         static const struct child_row rows[] = {
-                {"submit --tenant web -d 1 --dry-run -- sleep 60", 0,
-                 "would be: STARTING", ""},
+                {"submit --tenant web -d 1 --dry-run -- sleep 60", 0, "would be: STARTING", ""},
                 {"status", 0, "there is no such work\n", ""},
                 {"submit --tenant web -d 1 --name one --hold -- sleep 60", 0, "1 one: held\n", ""},
                 {"status one", 0, "1 one: held\n", ""},
@@ -125,15 +124,17 @@ static void what_is_wrong_is_refused_with_the_way_out(void **state)
 {
         (void)state;
         static const struct child_row rows[] = {
-                {"submit @/wrong.yaml", 2, "", "wrong.yaml:5: field 'each.modl': is not known here; "
-                                               "did you mean 'model'?"},
+                {"submit @/wrong.yaml", 2, "",
+                 "wrong.yaml:5: field 'each.modl': is not known here; "
+                 "did you mean 'model'?"},
                 {"apply @/both.yaml", 2, "", "both.yaml:9: field 'tenants.web.protekt'"},
                 {"status --name x", 2, "", "there is no option '--name'"},
                 {"status --all", 0, "one", ""},
                 {"submit --tenant web -d 1 --model H101 -- x", 2, "", "submit: field 'each.model'"},
                 {"submit --tenant wob -d 1 -- x", 2, "", "wob"},
                 {"submit", 2, "", "name what to run: berth submit FILE.yaml, or"},
-                {"submit @/wide.yaml --devices 1", 2, "", "--devices goes with a command behind --"},
+                {"submit @/wide.yaml --devices 1", 2, "",
+                 "--devices goes with a command behind --"},
                 {"submit @/wide.yaml -- x", 2, "", "are two works; submit one of them"},
                 {"submit @/policy.yaml", 2, "", "submit takes one document of kind Workload"},
                 {"apply @/scenario.yaml", 2, "", "is of kind Replay; a pool takes Pool, Policy"},
@@ -164,29 +165,35 @@ static void documents_are_applied_once(void **state)
         static const struct child_row rows[] = {
                 {"apply @/more.yaml --dry-run", 0,
                  "pool would be revision 2\n1 node to come: n2\npolicy would be revision 2\n"
-                 "web: protect of H100-80 rises from 4 to 8 devices", ""},
+                 "web: protect of H100-80 rises from 4 to 8 devices",
+                 ""},
                 {"policy show", 0, "# revision 1\n", ""},
                 {"apply @/more.yaml --reason growth", 0,
                  "pool is revision 2\n1 node to come: n2\npolicy is revision 2\n", ""},
                 {"status steady", 0, "steady: running\n", ""},
                 {"pool", 0, "little: 3 nodes, 20 devices, policy 2\n", ""},
-                {"apply @/more.yaml", 0, "pool is revision 2 already; nothing changes\n"
-                                         "policy is revision 2 already; nothing changes\n"
-                                         "is there already: ", ""},
-                {"apply @/pool.yaml @/policy.yaml", 0, "pool is revision 3\n1 node to leave: n2\n"
-                                                       "policy is revision 3\nweb: protect", ""},
+                {"apply @/more.yaml", 0,
+                 "pool is revision 2 already; nothing changes\n"
+                 "policy is revision 2 already; nothing changes\n"
+                 "is there already: ",
+                 ""},
+                {"apply @/pool.yaml @/policy.yaml", 0,
+                 "pool is revision 3\n1 node to leave: n2\n"
+                 "policy is revision 3\nweb: protect",
+                 ""},
                 {"cancel steady --tenant web", 0, "", ""},
         };
-        put("more.yaml", "kind: Workload\nname: steady\ntenant: web\nclass: batch\n"
-                         "each: {devices: 1, model: A100-40}\nrun: {command: [sleep, '60']}\n"
-                         "---\n"
-                         "kind: Policy\ntenants:\n  research: {}\n  web: {protect: {H100-80: 8}}\n"
-                         "default_class: batch\n"
-                         "---\n"
-                         "kind: Pool\nname: little\nplanes: {training: {}}\nnodes:\n"
-                         "  - {name: 'n[1-2]', plane: training, cpu: 32, ram: 256Gi, "
-                         "devices: {model: H100-80, count: 8}}\n"
-                         "  - {name: s1, cpu: 16, ram: 64Gi, devices: {model: A100-40, count: 4}}\n");
+        put("more.yaml",
+            "kind: Workload\nname: steady\ntenant: web\nclass: batch\n"
+            "each: {devices: 1, model: A100-40}\nrun: {command: [sleep, '60']}\n"
+            "---\n"
+            "kind: Policy\ntenants:\n  research: {}\n  web: {protect: {H100-80: 8}}\n"
+            "default_class: batch\n"
+            "---\n"
+            "kind: Pool\nname: little\nplanes: {training: {}}\nnodes:\n"
+            "  - {name: 'n[1-2]', plane: training, cpu: 32, ram: 256Gi, "
+            "devices: {model: H100-80, count: 8}}\n"
+            "  - {name: s1, cpu: 16, ram: 64Gi, devices: {model: A100-40, count: 4}}\n");
         check(rows, ARRAY_LEN(rows));
         unlink(path_of("more.yaml"));
 }
@@ -231,8 +238,8 @@ static void waiting_ends_with_the_work(void **state)
 static void ctrl_c_leaves_the_work_running(void **state)
 {
         (void)state;
-        static const char *const args[] = {"submit", "--wait", "--tenant", "web", "-d", "1",
-                                           "--name", "long", "--", "sleep", "60", NULL};
+        static const char *const args[] = {"submit", "--wait", "--tenant", "web",   "-d", "1",
+                                           "--name", "long",   "--",       "sleep", "60", NULL};
         assert_int_equal(interrupt_child(args), EXIT_STOPPED);
         check_err("no longer waiting; the work goes on. `berth status ");
         assert_int_equal(run_line("status long", folder), 0);
@@ -246,8 +253,8 @@ static void ctrl_c_leaves_the_work_running(void **state)
 static void waiting_outlives_the_controller(void **state)
 {
         (void)state;
-        static const char *const args[] = {"submit", "--wait", "--tenant", "web", "-d", "1",
-                                           "--name", "patient", "--", "sleep", "3", NULL};
+        static const char *const args[] = {"submit", "--wait",  "--tenant", "web",   "-d", "1",
+                                           "--name", "patient", "--",       "sleep", "3",  NULL};
         pid_t child = start_child(args);
         pause_ms(700);
         assert_int_equal(stop_daemon(), 0);
@@ -263,8 +270,10 @@ static void a_pool_that_is_not_there_is_told(void **state)
         (void)state;
         setenv("BERTH_URL", "unix:/tmp/berth-nobody.sock", 1);
         assert_int_equal(run_line("status", folder), EXIT_NO_ANSWER);
-        check_err("nobody answers at unix:/tmp/berth-nobody.sock (there is no such socket); is berthd "
-                  "running? Another pool is chosen by --context or BERTH_URL\n");
+        check_err(
+                "nobody answers at unix:/tmp/berth-nobody.sock (there is no such socket); is "
+                "berthd "
+                "running? Another pool is chosen by --context or BERTH_URL\n");
         assert_int_equal(run_line("submit --tenant web -d 1 -- x", folder), EXIT_NO_ANSWER);
         setenv("BERTH_URL", "http://pool.example:1", 1);
         assert_int_equal(run_line("status", folder), EXIT_BAD_INPUT);
@@ -301,12 +310,14 @@ static int open_all(void **state)
         setenv("BERTH_URL", url, 1);
         unsetenv("BERTH_TENANT");
         unsetenv("BERTH_TOKEN_FILE");
-        put("pool.yaml", "kind: Pool\nname: little\nplanes: {training: {}}\nnodes:\n"
-                         "  - {name: n1, plane: training, cpu: 32, ram: 256Gi, "
-                         "devices: {model: H100-80, count: 8}}\n"
-                         "  - {name: s1, cpu: 16, ram: 64Gi, devices: {model: A100-40, count: 4}}\n");
-        put("policy.yaml", "kind: Policy\ntenants:\n  research: {}\n  web: {protect: {H100-80: 4}}\n"
-                           "default_class: batch\n");
+        put("pool.yaml",
+            "kind: Pool\nname: little\nplanes: {training: {}}\nnodes:\n"
+            "  - {name: n1, plane: training, cpu: 32, ram: 256Gi, "
+            "devices: {model: H100-80, count: 8}}\n"
+            "  - {name: s1, cpu: 16, ram: 64Gi, devices: {model: A100-40, count: 4}}\n");
+        put("policy.yaml",
+            "kind: Policy\ntenants:\n  research: {}\n  web: {protect: {H100-80: 4}}\n"
+            "default_class: batch\n");
         put("wide.yaml", "kind: Workload\nname: wide\ntenant: research\nclass: training\n"
                          "each: {devices: 8, model: H100-80}\nrun: {command: [sleep, '60']}\n");
         return start_daemon();
@@ -314,9 +325,9 @@ static int open_all(void **state)
 
 static int close_all(void **state)
 {
-        static const char *const names[] = {"out", "err", "pool.yaml", "policy.yaml", "wide.yaml",
-                                            "daemon.log", "pool.db", "pool.db-wal", "pool.db-shm",
-                                            "pool.db.lock", "s.sock"};
+        static const char *const names[] = {
+                "out",     "err",         "pool.yaml",   "policy.yaml",  "wide.yaml", "daemon.log",
+                "pool.db", "pool.db-wal", "pool.db-shm", "pool.db.lock", "s.sock"};
         (void)state;
         return stop_daemon() | close_child_folder(names, ARRAY_LEN(names));
 }

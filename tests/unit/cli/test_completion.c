@@ -40,8 +40,8 @@ static void bash_offers_every_option_and_action(void **state)
                         snprintf(wanted, sizeof wanted, "--%s ", option->name);
                         check_has(part, wanted);
                 }
-                for (const struct command_action *action = (*each)->actions;
-                     action && action->name; action++) {
+                for (const struct command_action *action = (*each)->actions; action && action->name;
+                     action++) {
                         snprintf(wanted, sizeof wanted, "%s ", action->name);
                         check_has(part, wanted);
                 }
@@ -62,17 +62,15 @@ static void zsh_and_fish_offer_every_option_and_action(void **state)
                         snprintf(wanted, sizeof wanted, "--%s%s[", option->name,
                                  option->value ? "=" : "");
                         check_has(part, wanted);
-                        snprintf(wanted, sizeof wanted,
-                                 "'__fish_seen_subcommand_from %s' -l %s", (*each)->name,
-                                 option->name);
+                        snprintf(wanted, sizeof wanted, "'__fish_seen_subcommand_from %s' -l %s",
+                                 (*each)->name, option->name);
                         check_has(fish, wanted);
                 }
-                for (const struct command_action *action = (*each)->actions;
-                     action && action->name; action++) {
+                for (const struct command_action *action = (*each)->actions; action && action->name;
+                     action++) {
                         check_has(part, action->name);
-                        snprintf(wanted, sizeof wanted,
-                                 "'__fish_seen_subcommand_from %s' -a %s\n", (*each)->name,
-                                 action->name);
+                        snprintf(wanted, sizeof wanted, "'__fish_seen_subcommand_from %s' -a %s\n",
+                                 (*each)->name, action->name);
                         check_has(fish, wanted);
                 }
                 free(part);
@@ -86,22 +84,22 @@ static void zsh_and_fish_offer_every_option_and_action(void **state)
 static void bash_completes(void **state)
 {
         (void)state;
-        static const struct { const char *words, *offered; } rows[] = {
-                {"berth stat", "status\n"},
-                {"berth submit --ti", "--time-limit\n"},
-                {"berth policy roll", "rollback\n"},
-                {"berth help usa", "usage\n"},
-                {"berth submit --name x", "\n"},
-                {"berth nothing --x", "\n"},
+        static const struct {
+                const char *words, *offered;
+        } rows[] = {
+                {"berth stat", "status\n"},          {"berth submit --ti", "--time-limit\n"},
+                {"berth policy roll", "rollback\n"}, {"berth help usa", "usage\n"},
+                {"berth submit --name x", "\n"},     {"berth nothing --x", "\n"},
         };
         char *script = script_of("bash"), line[512];
         put("berth.bash", script);
         free(script);
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-                snprintf(line, sizeof line,
-                         "bash -c 'source %s; COMP_WORDS=(%s); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); "
-                         "_berth; echo \"${COMPREPLY[*]}\"' > %s 2>&1",
-                         path_of("berth.bash"), rows[i].words, path_of("out"));
+                snprintf(
+                        line, sizeof line,
+                        "bash -c 'source %s; COMP_WORDS=(%s); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); "
+                        "_berth; echo \"${COMPREPLY[*]}\"' > %s 2>&1",
+                        path_of("berth.bash"), rows[i].words, path_of("out"));
                 assert_int_equal(system(line), 0);
                 char *out = text_of("out");
                 assert_string_equal(out, rows[i].offered);
@@ -150,8 +148,7 @@ static void pages_hold_every_option_and_no_stray_request(void **state)
                 fclose(file);
                 for (const struct command_option *option = (*each)->options; option->name;
                      option++) {
-                        int length = snprintf(wanted, sizeof wanted, "\\fB\\-\\-%s",
-                                              option->name);
+                        int length = snprintf(wanted, sizeof wanted, "\\fB\\-\\-%s", option->name);
                         /* "-" within a name is escaped; its first word suffices. */
                         wanted[6 + strcspn(wanted + 9, "-") + 3] = '\0';
                         assert_true(length > 0);
@@ -160,8 +157,8 @@ static void pages_hold_every_option_and_no_stray_request(void **state)
                 for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
                         bool is_known = *line != '.' && *line != '\'';
                         for (size_t r = 0; r < ARRAY_LEN(requests); r++)
-                                is_known = is_known || strncmp(line, requests[r],
-                                                               strlen(requests[r])) == 0;
+                                is_known = is_known ||
+                                           strncmp(line, requests[r], strlen(requests[r])) == 0;
                         if (!is_known)
                                 fail_msg("%s: '%.40s'", (*each)->name, line);
                 }

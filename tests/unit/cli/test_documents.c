@@ -30,8 +30,9 @@ static void each_document_is_sent_on_its_own_lines(void **state)
         for (size_t d = 0; d < documents->count; d++) {
                 struct document *document = &documents->list[d];
                 struct doc *doc = NULL;
-                assert_int_equal(doc_read_yaml("", document->body.bytes, document->body.size, &doc,
-                                               NULL), 0);
+                assert_int_equal(
+                        doc_read_yaml("", document->body.bytes, document->body.size, &doc, NULL),
+                        0);
                 assert_int_equal(doc_count(doc), 1);
                 assert_int_equal(doc_line(doc_get(doc_root(doc, 0), "kind")),
                                  doc_line(doc_get(document->root, "kind")));
@@ -56,7 +57,9 @@ static void json_is_sent_as_json(void **state)
 static void a_file_without_kind_or_syntax_is_refused(void **state)
 {
         (void)state;
-        static const struct { const char *text, *sentence; } rows[] = {
+        static const struct {
+                const char *text, *sentence;
+        } rows[] = {
                 {"name: x\n", "field 'kind' is missing"},
                 {"kind: [a\n", "bad.yaml:"},
                 {"kind: Pool\n---\nname: x\n", "bad.yaml:3: "},
@@ -76,7 +79,10 @@ static void a_file_without_kind_or_syntax_is_refused(void **state)
 static void hold_is_added_however_it_is_written(void **state)
 {
         (void)state;
-        static const struct { const char *text; int rc; } rows[] = {
+        static const struct {
+                const char *text;
+                int rc;
+        } rows[] = {
                 {"kind: Workload\nname: a\n", 0},
                 {"kind: Workload\nname: a", 0},
                 {"# {\n{kind: Workload, name: a}\n", 0},
@@ -111,7 +117,9 @@ static void hold_is_added_however_it_is_written(void **state)
 static void the_servers_place_is_the_files(void **state)
 {
         (void)state;
-        static const struct { const char *path, *said, *becomes; } rows[] = {
+        static const struct {
+                const char *path, *said, *becomes;
+        } rows[] = {
                 {"a.yaml", "workload:12: field 'x': no", "a.yaml:12: field 'x': no"},
                 {"a.yaml", "policy:1: no", "a.yaml:1: no"},
                 {"a.yaml", "no capacity", "a.yaml: no capacity"},

@@ -89,7 +89,9 @@ static void without_a_file_it_is_the_local_socket(void **state)
 static void a_wrong_file_is_named_with_its_line(void **state)
 {
         (void)state;
-        static const struct { const char *text, *sentence; } rows[] = {
+        static const struct {
+                const char *text, *sentence;
+        } rows[] = {
                 {"contexts: {a: {token_file: x}}\n", "field 'contexts.a.url': "},
                 {"contexts:\n  a: {urk: x}\n", "contexts.yaml:2: field 'contexts.a.urk'"},
                 {"current: a\nothers: {}\n", "contexts.yaml:2: field 'others'"},

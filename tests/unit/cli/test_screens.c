@@ -52,10 +52,16 @@ static const char one_running[] =
 static void work_is_listed_and_cut_to_the_width(void **state)
 {
         (void)state;
-        static const struct { const char *json; size_t width; const char *text; } rows[] = {
+        static const struct {
+                const char *json;
+                size_t width;
+                const char *text;
+        } rows[] = {
                 {one_running, SCREEN_WIDE,
-                 "id  name  tenant        class     user  state    devices  standing  waited  what\n"
-                 "17  sft   research/nlp  training  ana   running       16  standard     1 s  It runs."
+                 "id  name  tenant        class     user  state    devices  standing  waited  "
+                 "what\n"
+                 "17  sft   research/nlp  training  ana   running       16  standard     1 s  It "
+                 "runs."
                  "\n"},
                 {"{'workloads': []}", 80, "there is no such work\n"},
                 {"{}", 80, "there is no such work\n"},
@@ -80,7 +86,8 @@ static void one_is_shown_with_all_that_is_known(void **state)
                 "'tenant': 'research', 'class': 'training', 'request': '2 x 8 devices', "
                 "'submitted': '2027-01-04T08:00:00Z', 'ended': null, 'waited_ms': 90000, "
                 "'exit_code': null, 'notice': {'cause': 'preemption', 'until': 'soon'}, "
-                "'places': [{'member': 0, 'node': 'gpu-01', 'devices': [0, 1], 'phase': 'running'}], "
+                "'places': [{'member': 0, 'node': 'gpu-01', 'devices': [0, 1], 'phase': "
+                "'running'}], "
                 "'document': 'kind: Workload\\nrun: {command: [sh, -c, x], workdir: /w}\\n'}";
         char *text = print(status_print_one, &status_command, "status 17", 80, json);
         assert_string_equal(text, "17 sft: stopping\n"
@@ -103,8 +110,9 @@ static void one_is_shown_with_all_that_is_known(void **state)
 static void what_a_server_says_cannot_move_the_cursor(void **state)
 {
         (void)state;
-        char *text = print(status_print_line, &status_command, "status 1", 80,
-                           "{'id': 1, 'name': '\\u001b[2J\\r', 'state': 'x\\n', 'summary': 'a\\u0007'}");
+        char *text =
+                print(status_print_line, &status_command, "status 1", 80,
+                      "{'id': 1, 'name': '\\u001b[2J\\r', 'state': 'x\\n', 'summary': 'a\\u0007'}");
         assert_string_equal(text, "1 ?[2J?: x?. a?\n");
         free(text);
         text = print(status_print_one, &status_command, "status 1", 80,
@@ -117,14 +125,18 @@ static void devices_that_look_alike_stand_in_one_line(void **state)
 {
         (void)state;
         static const char json[] =
-                "{'nodes': [{'name': 'gpu-01', 'state': 'up', 'plane': 'training', 'model': 'A100-40', "
+                "{'nodes': [{'name': 'gpu-01', 'state': 'up', 'plane': 'training', 'model': "
+                "'A100-40', "
                 "'cpu_milli': 64000, 'cpu_used_milli': 500, 'ram_mib': 2048, 'ram_used_mib': 1024, "
                 "'devices': ["
-                "{'index': 0, 'state': 'whole', 'holders': [{'workload': 17, 'member': 0, 'tenant': "
+                "{'index': 0, 'state': 'whole', 'holders': [{'workload': 17, 'member': 0, "
+                "'tenant': "
                 "'nlp'}]},"
-                "{'index': 1, 'state': 'whole', 'holders': [{'workload': 17, 'member': 0, 'tenant': "
+                "{'index': 1, 'state': 'whole', 'holders': [{'workload': 17, 'member': 0, "
+                "'tenant': "
                 "'nlp'}]},"
-                "{'index': 2, 'state': 'sliced', 'used': '0.5', 'holders': [{'workload': 18, 'member': "
+                "{'index': 2, 'state': 'sliced', 'used': '0.5', 'holders': [{'workload': 18, "
+                "'member': "
                 "1, 'tenant': 'web', 'profile': '3g.20gb'}, {}]},"
                 "{'index': 3, 'state': 'shared', 'used': '0.25', 'holders': [{'workload': 19, "
                 "'member': 0, 'tenant': 'web', 'share': 0.25, 'memory_mib': 8192}]},"
@@ -153,9 +165,12 @@ static void usage_has_the_columns_that_were_asked_for(void **state)
 {
         (void)state;
         static const char json[] =
-                "{'from': 'a', 'until': 'b', 'currency': 'EUR', 'rows': [{'tenant': 'web', 'model': "
+                "{'from': 'a', 'until': 'b', 'currency': 'EUR', 'rows': [{'tenant': 'web', "
+                "'model': "
                 "'H100-80', 'bucket': 'delivered', 'device_hours': '12.5', 'cost': '30.00'}]}";
-        static const struct { const char *line, *text; } rows[] = {
+        static const struct {
+                const char *line, *text;
+        } rows[] = {
                 {"usage", "a to b\n"
                           "tenant  bucket     device-hours  cost EUR\n"
                           "web     delivered          12.5     30.00\n"},

@@ -35,13 +35,17 @@ static char *document_of(const char *line, const char *tenant, struct err *err)
 static void options_become_a_document(void **state)
 {
         (void)state;
-        static const struct { const char *line, *tenant, *text; } rows[] = {
+        static const struct {
+                const char *line, *tenant, *text;
+        } rows[] = {
                 {"-d 1 --workdir /w -- python train.py --lr 1", "web",
                  "{\"each\":{\"devices\":1},\"run\":{\"command\":[\"python\",\"train.py\",\"--lr\","
                  "\"1\"],\"workdir\":\"/w\"},\"kind\":\"Workload\",\"name\":\"train\","
                  "\"tenant\":\"web\"}"},
-                {"--tenant a/b --class batch --name n --members 2 --devices 8 --model H100* --cpu 0.5 "
-                 "--ram 16Gi --time-limit 6h --hold --workdir /w -- x", "web",
+                {"--tenant a/b --class batch --name n --members 2 --devices 8 --model H100* --cpu "
+                 "0.5 "
+                 "--ram 16Gi --time-limit 6h --hold --workdir /w -- x",
+                 "web",
                  "{\"each\":{\"devices\":8,\"model\":\"H100*\",\"ram\":\"16Gi\",\"cpu\":\"0.5\"},"
                  "\"run\":{\"command\":[\"x\"],\"workdir\":\"/w\"},\"kind\":\"Workload\","
                  "\"name\":\"n\",\"tenant\":\"a/b\",\"class\":\"batch\",\"time_limit\":\"6h\","
@@ -101,7 +105,9 @@ static void the_document_is_one(void **state)
 static void what_cannot_be_is_refused_with_the_way_out(void **state)
 {
         (void)state;
-        static const struct { const char *line, *sentence; } rows[] = {
+        static const struct {
+                const char *line, *sentence;
+        } rows[] = {
                 {"-- x", "say what it needs: --devices 1"},
                 {"-d 17 -- x", "--devices: "},
                 {"-d two -- x", "--devices: "},
@@ -109,7 +115,8 @@ static void what_cannot_be_is_refused_with_the_way_out(void **state)
                 {"-d 1 --share 1.001 -- x", "--share: "},
                 {"-d 1 --share 0 -- x", "--share: "},
                 {"-d 1 --env =1 -- x", "--env '=1' names no variable; write NAME=VALUE"},
-                {"-d 1 --env NOT_HERE -- x", "--env NOT_HERE: is not set here; write NOT_HERE=VALUE"},
+                {"-d 1 --env NOT_HERE -- x",
+                 "--env NOT_HERE: is not set here; write NOT_HERE=VALUE"},
                 {"-d 1 --env A=1 --env A=2 -- x", "--env A is given twice"},
                 {"-d 1 --name \xff -- x", "is no UTF-8"},
                 {"-d 1 -- x \xff", "the command is no UTF-8"},
@@ -125,7 +132,11 @@ static void what_cannot_be_is_refused_with_the_way_out(void **state)
 static void work_without_a_name_gets_that_of_its_program(void **state)
 {
         (void)state;
-        static const struct { const char *words[3]; size_t count; const char *name; } rows[] = {
+        static const struct {
+                const char *words[3];
+                size_t count;
+                const char *name;
+        } rows[] = {
                 {{"sleep", "1"}, 2, "sleep"},
                 {{"python3.11", "/a/b/train.py"}, 2, "train"},
                 {{"python", "-m", "x"}, 3, "python"},
@@ -133,7 +144,9 @@ static void work_without_a_name_gets_that_of_its_program(void **state)
                 {{"bash", "run.sh"}, 2, "run"},
                 {{".hidden"}, 1, ".hidden"},
                 {{"gr\u00fcn"}, 1, "gr--n"},
-                {{"0123456789012345678901234567890123456789"}, 1, "0123456789012345678901234567890"},
+                {{"0123456789012345678901234567890123456789"},
+                 1,
+                 "0123456789012345678901234567890"},
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
                 char name[32];
