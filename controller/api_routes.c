@@ -10,6 +10,8 @@ const struct route api_routes[] = {
         {HTTP_GET, "/v1/workloads/{id}/logs", "getLogs", get_logs},
         {HTTP_POST, "/v1/workloads/{id}/hold", "postHold", post_hold},
         {HTTP_POST, "/v1/workloads/{id}/release", "postRelease", post_release},
+        {HTTP_POST, "/v1/workloads/{id}/restart", "postRestart", post_restart},
+        {HTTP_POST, "/v1/workloads/{id}/preempt", "postPreempt", post_preempt},
         {HTTP_GET, "/v1/queue", "getQueue", get_queue},
         {HTTP_GET, "/v1/pool", "getPool", get_pool},
         {HTTP_GET, "/v1/pool/document", "getPoolDocument", get_pool_document},

@@ -448,6 +448,25 @@ static int let_go(struct call *call, struct act *act, struct work *work, struct 
         return hold_as(call, act, work, false, err);
 }
 
+/* Its owner need not wait for a notice. */
+static int restart(struct call *call, struct act *act, struct work *work, struct err *err)
+{
+        return live_restart(call->live, act, work, true, err);
+}
+
+static int preempt(struct call *call, struct act *act, struct work *work, struct err *err)
+{
+        const char *reason = http_header(call->exchange, "Berth-Reason");
+
+        if (access_need(&call->who, ACTION_OPERATE, NULL, "work of others", err) < 0)
+                return -ERR_DENIED;
+        if (!reason || !*reason)
+                return err_set(err, ERR_INPUT,
+                               "say why: whoever loses its work will read it "
+                               "(header Berth-Reason)");
+        return live_restart(call->live, act, work, false, err);
+}
+
 static void change_workload(struct http_exchange *exchange, const struct route_match *match,
                             void *arg,
                             int (*change)(struct call *, struct act *, struct work *,
@@ -474,4 +493,14 @@ void post_hold(struct http_exchange *exchange, const struct route_match *match, 
 void post_release(struct http_exchange *exchange, const struct route_match *match, void *arg)
 {
         change_workload(exchange, match, arg, let_go);
+}
+
+void post_restart(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        change_workload(exchange, match, arg, restart);
+}
+
+void post_preempt(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        change_workload(exchange, match, arg, preempt);
 }

@@ -12,10 +12,11 @@
 const char *ending_state(unsigned release_cause)
 {
         static const char *const states[RELEASE_CAUSES_END] = {
-                [RELEASE_EXITED] = "succeeded", [RELEASE_FAILED] = "failed",
+                [RELEASE_EXITED] = "succeeded",    [RELEASE_FAILED] = "failed",
                 [RELEASE_CANCELLED] = "cancelled", [RELEASE_LOST] = "lost",
-                [RELEASE_STOPPED] = "stopped", [RELEASE_DRAINED] = "stopped",
+                [RELEASE_STOPPED] = "stopped",     [RELEASE_DRAINED] = "stopped",
                 [RELEASE_TIMED_OUT] = "timed_out", [RELEASE_IDLE] = "stopped",
+                [RELEASE_ASKED] = "stopped",
         };
 
         return states[release_cause];

@@ -70,6 +70,9 @@ struct node_entry *live_node_of(const struct live *live, uint32_t node);   /* nu
 
 /* Its owner, or somebody who may, wants it gone. */
 int live_cancel(struct live *live, struct act *act, struct work *work, struct err *err);
+/* It ends, on its class's notice (`now`: at once), and waits again. */
+int live_restart(struct live *live, struct act *act, const struct work *work, bool now,
+                 struct err *err);
 /* After its members' phases changed: lets the barrier go, ends a gang as a whole, and tells the
  * engine when all are gone. */
 int live_settle(struct live *live, struct act *act, struct work *work, struct err *err);

@@ -6,6 +6,7 @@
 
 #include "controller/nodes.h"
 #include "controller/works.h"
+#include "engine/order.h"
 
 /* Everything that has members of the work is told. */
 static void touch_all(struct live *live, const struct work *work, uint64_t seq)
@@ -47,6 +48,18 @@ int live_cancel(struct live *live, struct act *act, struct work *work, struct er
         work->wish = WISH_CANCEL;
         touch_all(live, work, core_next_seq(live->core) - 1);
         return 0;
+}
+
+int live_restart(struct live *live, struct act *act, const struct work *work, bool now,
+                 struct err *err)
+{
+        const struct state *state = core_state(live->core);
+        uint32_t slot = state_workload(state, work->id);
+        struct input input = {.kind = INPUT_STOP_ASKED, .stop = {.workload = work->id}};
+
+        if (!now && state->accounts && slot != NONE)
+                input.stop.notice_ms = class_of(state, state->workloads[slot].bucket)->notice_ms;
+        return core_input(act, &input, NULL, err);
 }
 
 struct tally {
