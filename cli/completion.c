@@ -189,8 +189,9 @@ static void put_zsh(FILE *file)
         for (const struct command *const *each = commands; *each; each++)
                 put_zsh_command(*each, file);
         fputs("    esac\n"
-              "} if [ \"$funcstack[1]\" = _berth ]; then _berth \"$@\"; else compdef _berth\n"
-              "berth; fi\n",
+              "}\n"
+              "if [ \"$funcstack[1]\" = _berth ]; then _berth \"$@\"\n"
+              "else compdef _berth berth; fi\n",
               file);
 }
 

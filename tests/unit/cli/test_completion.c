@@ -108,6 +108,25 @@ static void bash_completes(void **state)
         unlink(path_of("berth.bash"));
 }
 
+/* Those shells that are installed say whether the script is one. */
+static void shells_can_read_their_scripts(void **state)
+{
+        (void)state;
+        static const char *const shells[] = {"bash", "zsh", "fish"};
+        char line[256];
+        for (size_t i = 0; i < ARRAY_LEN(shells); i++) {
+                snprintf(line, sizeof line, "command -v %s > /dev/null", shells[i]);
+                if (system(line) != 0)
+                        continue;
+                char *script = script_of(shells[i]);
+                put("script", script);
+                free(script);
+                snprintf(line, sizeof line, "%s -n %s", shells[i], path_of("script"));
+                assert_int_equal(system(line), 0);
+        }
+        unlink(path_of("script"));
+}
+
 static void every_command_has_examples_and_one_order_of_options(void **state)
 {
         (void)state;
@@ -186,6 +205,7 @@ int main(void)
                 cmocka_unit_test(bash_offers_every_option_and_action),
                 cmocka_unit_test(zsh_and_fish_offer_every_option_and_action),
                 cmocka_unit_test(bash_completes),
+                cmocka_unit_test(shells_can_read_their_scripts),
                 cmocka_unit_test(every_command_has_examples_and_one_order_of_options),
                 cmocka_unit_test(pages_hold_every_option_and_no_stray_request),
         };
