@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "controller/works.h"
-#include "engine/fact.h"
+#include "engine/state.h"
 #include "store/batch.h"
 #include "store/objects.h"
 
@@ -29,8 +29,25 @@ static const struct work_member *telling_member(const struct work *work)
         return work->members_count > 0 ? &work->members[0] : NULL;
 }
 
-int ending_keep(struct batch *batch, const struct works *works, const struct fact *fact,
-                int64_t now_ms, struct err *err)
+/* What waited for work that did not end well is refused, long after it was taken. */
+static int keep_refusal(struct batch *batch, const struct state *state, const struct fact *fact,
+                        int64_t now_ms, struct err *err)
+{
+        const struct object_change change = {
+                .kind = OBJECT_WORKLOAD,
+                .id = fact->refused.workload,
+                .state = "refused",
+                .detail = "{\"cause\":\"what it waited for did not end well\"}",
+                .updated_ms = now_ms,
+                .ended_ms = now_ms};
+
+        if (state_workload(state, fact->refused.workload) == NONE)
+                return 0;               /* it was never taken: whoever submits it keeps it */
+        return batch_set_object(batch, &change, err);
+}
+
+int ending_keep(struct batch *batch, const struct state *state, const struct works *works,
+                const struct fact *fact, int64_t now_ms, struct err *err)
 {
         const struct work *work = fact->kind == FACT_RELEASED
                                           ? works_find(works, fact->released.workload)
@@ -40,6 +57,8 @@ int ending_keep(struct batch *batch, const struct works *works, const struct fac
                                        .ended_ms = now_ms};
         char detail[256];
 
+        if (fact->kind == FACT_REFUSED)
+                return keep_refusal(batch, state, fact, now_ms, err);
         if (!work)
                 return 0;
         const struct work_member *member = telling_member(work);
