@@ -233,6 +233,10 @@ static int apply_health(struct live *live, struct act *act, struct node_entry *n
         input.node = core_state(live->core)->nodes[number].desc;
         if (input.node.broken == all_broken(node, report))
                 return 0;
+        uint32_t lost = all_broken(node, report) & ~(uint32_t)input.node.broken;
+        int rc = live_cancel_lost(live, act, number, lost, err);
+        if (rc)
+                return rc;
         input.node.broken = all_broken(node, report);
         return core_input(act, &input, NULL, err);
 }

@@ -75,6 +75,11 @@ int live_cancel(struct live *live, struct act *act, struct work *work, struct er
  * engine when all are gone. */
 int live_settle(struct live *live, struct act *act, struct work *work, struct err *err);
 
+/* Before the devices of a node are lost (bit d: device d; LIVE_ALL_DEVICES: the node): what was
+ * cancelled while it ran there ends now, instead of starting somewhere else. */
+#define LIVE_ALL_DEVICES UINT32_MAX
+int live_cancel_lost(struct live *live, struct act *act, uint32_t node, uint32_t devices,
+                     struct err *err);
 /* What waits for time: work that left before its notice was over, and work that was cancelled while
  * it ran and lost its place. */
 int live_settle_all(struct live *live, struct act *act, struct err *err);

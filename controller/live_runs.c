@@ -86,6 +86,43 @@ static bool has_left_early(const struct live *live, const struct work *work,
                state->workloads[slot].notice_until_ms > core_now_ms(live->core);
 }
 
+static bool holds_any(const struct state *state, const struct member *member, uint32_t devices)
+{
+        if (devices == LIVE_ALL_DEVICES)
+                return true;
+        for (uint32_t held = member->first_part; held != NONE; held = state->parts[held].next)
+                if (devices >> state->parts[held].part.device & 1)
+                        return true;
+        return false;
+}
+
+/* The first member there whose work is not wanted; 0: none. */
+static uint64_t unwanted_on(struct live *live, uint32_t node, uint32_t devices)
+{
+        const struct state *state = core_state(live->core);
+
+        for (uint32_t at = state->nodes[node].first_member; at != NONE;
+             at = state->members[at].node_next) {
+                uint64_t id = state->workloads[state->members[at].workload].id;
+                const struct work *work = works_find(core_works(live->core), id);
+                if (work && work->wish == WISH_CANCEL &&
+                    holds_any(state, &state->members[at], devices))
+                        return id;
+        }
+        return 0;
+}
+
+int live_cancel_lost(struct live *live, struct act *act, uint32_t node, uint32_t devices,
+                     struct err *err)
+{
+        struct input input = {.kind = INPUT_CANCELLED};
+        int rc = 0;
+
+        while (rc == 0 && (input.workload = unwanted_on(live, node, devices)))
+                rc = core_input(act, &input, NULL, err);
+        return rc;
+}
+
 static int settle_late(struct live *live, struct act *act, struct work *work, struct err *err)
 {
         const struct input cancelled = {.kind = INPUT_CANCELLED, .workload = work->id};

@@ -28,6 +28,9 @@ static int fail_silent(struct live *live, struct act *act, struct node_entry *no
         if (number == NONE || state->nodes[number].status != NODE_UP ||
             now_ms - since <= live->lease_ms)
                 return 0;
+        int rc = live_cancel_lost(live, act, number, LIVE_ALL_DEVICES, err);
+        if (rc)
+                return rc;
         node->connected = false;
         node->fence = 0;
         return core_input(act, &input, NULL, err);
