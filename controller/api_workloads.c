@@ -57,11 +57,55 @@ static json_t *fresh_list(struct call *call, const struct submission *submission
         return json;
 }
 
-/* The first answer again, where the key is known. True: answered. */
+/* A request whose key is on its way to the disk with the first one. */
+struct repeated {
+        struct call call;
+        char key[KEY_MAX + 1];
+        uint8_t hash[STORE_HASH_BYTES];
+};
+
+static bool answered_before(struct call *call, const char *key, const uint8_t hash[]);
+
+static void repeat_done(void *arg, int rc, const struct err *err)
+{
+        static const struct err gone = {ERR_IO, "the first request with this key came to nothing: "
+                                                "try again"};
+        struct repeated *repeated = arg;
+
+        if (rc < 0)
+                problem_answer(repeated->call.exchange, 503, err, NULL);
+        else if (!answered_before(&repeated->call, repeated->key, repeated->hash))
+                problem_answer(repeated->call.exchange, 503, &gone, NULL);
+        mem_free(repeated);
+}
+
+/* It waits for the first one, and gets its answer. */
+static void wait_for_first(struct call *call, const char *key, const uint8_t hash[])
+{
+        struct repeated *repeated = mem_new(1, sizeof *repeated);
+        struct err err;
+
+        if (!repeated || !str_copy(repeated->key, sizeof repeated->key, key)) {
+                mem_free(repeated);
+                (void)err_set(&err, ERR_NOMEM, "out of memory");
+                api_fail(call, &err);
+                return;
+        }
+        repeated->call = *call;
+        memcpy(repeated->hash, hash, sizeof repeated->hash);
+        core_when_durable(call->live->core, repeat_done, repeated);
+}
+
+/* The first answer again, where the key is known. True: answered, or it will be. */
 static bool answered_before(struct call *call, const char *key, const uint8_t hash[])
 {
         struct key_entry entry;
         struct err err;
+
+        if (core_holds_key(call->live->core, call->who.name, key)) {
+                wait_for_first(call, key, hash);
+                return true;
+        }
         int rc = keys_find(core_view(call->live->core), call->who.name, key, hash, api_now_ms(),
                            &entry, &err);
 
@@ -170,6 +214,7 @@ static void submit(struct call *call, struct submission *submission, const char 
         }
         json = fresh_list(call, submission, &submitted);
         if (key && json && keep_key(call, act, key, hash, 201, json, &err) < 0) {
+                core_undo(act);         /* else a repetition would submit it twice */
                 core_commit(act, api_ignore, NULL);
                 json_decref(json);
                 api_fail(call, &err);

@@ -54,6 +54,23 @@ static void add_nodes(struct text *detail, const struct state *state, uint64_t i
         text_add(detail, "]}");
 }
 
+/* What waited for work that did not end well is refused, long after it was taken. */
+static int keep_refusal(struct batch *batch, const struct state *state, const struct fact *fact,
+                        int64_t now_ms, struct err *err)
+{
+        const struct object_change change = {
+                .kind = OBJECT_WORKLOAD,
+                .id = fact->refused.workload,
+                .state = "refused",
+                .detail = "{\"cause\":\"what it waited for did not end well\"}",
+                .updated_ms = now_ms,
+                .ended_ms = now_ms};
+
+        if (state_workload(state, fact->refused.workload) == NONE)
+                return 0;               /* it was never taken: whoever submits it keeps it */
+        return batch_set_object(batch, &change, err);
+}
+
 int ending_keep(struct batch *batch, const struct state *state, const struct works *works,
                 const struct fact *fact, int64_t now_ms, struct err *err)
 {
@@ -66,6 +83,8 @@ int ending_keep(struct batch *batch, const struct state *state, const struct wor
         struct text detail = {0};
         int rc;
 
+        if (fact->kind == FACT_REFUSED)
+                return keep_refusal(batch, state, fact, now_ms, err);
         if (!work)
                 return 0;
         const struct work_member *member = telling_member(work);

@@ -19,7 +19,7 @@ struct works;
 /* "succeeded", "failed", "cancelled", ...: how work that was released for that cause has ended. */
 const char *ending_state(unsigned release_cause);
 
-/* Puts the change into the batch where the fact ends a workload that is known; else nothing. 0,
- * -ERR_FULL, -ERR_NOMEM. */
+/* Puts the change into the batch where the fact, not applied yet, ends a workload that is known;
+ * else nothing. 0, -ERR_FULL, -ERR_NOMEM. */
 int ending_keep(struct batch *batch, const struct state *state, const struct works *works,
                 const struct fact *fact, int64_t now_ms, struct err *err);

@@ -20,8 +20,7 @@ static int64_t read_duration(struct live *live, uint64_t id)
 
         if (objects_get(core_view(live->core), OBJECT_WORKLOAD, id, &copy, NULL) < 0)
                 return ms;
-        if (submission_read(live->core, copy->object.body, copy->object.size, false,
-                            copy->object.tenant, &submission, NULL) == 0) {
+        if (submission_read_again(live->core, &copy->object, &submission, NULL) == 0) {
                 ms = simulated_duration_ms(submission.document);
                 submission_done(&submission);
         }
@@ -38,13 +37,19 @@ int64_t live_duration_ms(struct live *live, struct work *work)
 
 void live_resume_simulated(struct live *live)
 {
+        const struct state *state = core_state(live->core);
         uint32_t cursor = 0;
         struct work *work;
 
         while (live->simulated && (work = works_next(core_works(live->core), &cursor))) {
-                if (work->epoch)
-                        (void)simulated_expect(live->simulated, work->id, work->epoch,
-                                               work->started_ms + live_duration_ms(live, work));
+                uint32_t slot = state_workload(state, work->id);
+                if (work->epoch == 0 || slot == NONE)
+                        continue;
+                int64_t ends_ms = work->started_ms + live_duration_ms(live, work);
+                int64_t notice_ms = state->workloads[slot].notice_until_ms;
+                (void)simulated_expect(live->simulated, work->id, work->epoch, ends_ms);
+                if (notice_ms || work->wish == WISH_CANCEL)
+                        (void)simulated_expect(live->simulated, work->id, work->epoch, notice_ms);
         }
 }
 
@@ -66,6 +71,7 @@ int live_open(struct live *live, const struct core_setup *setup, bool simulate, 
         if (rc == 0)
                 rc = live_load_pool(live, err);
         if (rc == 0) {
+                live->unsettled = true;
                 live_watch(live);
                 live_resume_simulated(live);
         }
