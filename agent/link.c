@@ -29,6 +29,7 @@ struct speaker {
         bool is_started, waits; /* `waits`: the one that waits for news */
         uint64_t said;          /* number of the report it said last */
         unsigned failures;      /* in a row */
+        unsigned status;        /* of the newest answer; 0 = there was none */
 };
 
 struct link {

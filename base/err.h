@@ -15,6 +15,7 @@
         X(FULL,      "table_full")              \
         X(RANGE,     "out_of_range")            \
         X(IO,        "io_error")                \
+        X(DENIED,    "denied")                  \
         X(CANCELLED, "cancelled")
 
 enum err_code {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@
 #include "base/time.h"
 #include "bench/bench.h"
 #include "net/http.h"
+#include "net/sse.h"
 
 #define CONNECTIONS 64
 #define ROUNDS      5
@@ -116,6 +118,9 @@ static double load(uint16_t port, int64_t duration_ns)
 /* ---- the server, and a thread that answers later ---- */
 
 #define OPEN_MAX 256
+#define IDLE     5000
+#define WATCHERS 1000
+#define EVENTS   50
 
 struct open_list {
         struct http_exchange *exchanges[OPEN_MAX];
@@ -124,20 +129,52 @@ struct open_list {
 
 struct deferred {
         uv_loop_t loop;
-        uv_async_t answered, stop;
+        uv_async_t answered, event, stop;
         struct http_server *server;
         pthread_mutex_t mutex;
         pthread_cond_t more;
         struct open_list waiting, done;
+        struct http_stream *watchers[WATCHERS];
+        size_t watchers_count;
         bool is_over;
         uint16_t port;
         int64_t cpu_ns;
         uint64_t requests;
 };
 
+static void watcher_gone(struct http_stream *stream, void *arg)
+{
+        (void)stream;
+        (void)arg;
+}
+
+static void add_watcher(struct deferred *deferred, struct http_exchange *exchange)
+{
+        struct http_stream *stream = http_stream_open(exchange, SSE_TYPE, watcher_gone, NULL);
+
+        if (stream && deferred->watchers_count < WATCHERS)
+                deferred->watchers[deferred->watchers_count++] = stream;
+        http_stream_push(stream, ":\n\n", 3);
+}
+
+static void send_event(uv_async_t *async)
+{
+        struct deferred *deferred = async->data;
+        static const char event[] = "id:1\nevent:allocated\ndata:{\"workload\":123456,"
+                                    "\"node\":\"gpu-0001\",\"devices\":[0,1,2,3]}\n\n";
+
+        for (size_t i = 0; i < deferred->watchers_count; i++)
+                http_stream_push(deferred->watchers[i], event, sizeof event - 1);
+}
+
 static void on_request(struct http_exchange *exchange, void *arg)
 {
         struct deferred *deferred = arg;
+
+        if (http_method(exchange) == HTTP_GET) {
+                add_watcher(deferred, exchange);
+                return;
+        }
 
         pthread_mutex_lock(&deferred->mutex);
         deferred->waiting.exchanges[deferred->waiting.count++] = exchange;
@@ -190,6 +227,7 @@ static void stop_loop(uv_async_t *async)
         deferred->cpu_ns = thread_cpu_ns();
         http_free(deferred->server);
         uv_close((uv_handle_t *)&deferred->answered, NULL);
+        uv_close((uv_handle_t *)&deferred->event, NULL);
         uv_close((uv_handle_t *)&deferred->stop, NULL);
 }
 
@@ -208,12 +246,14 @@ static void start_deferred(struct deferred *deferred, pthread_t threads[2])
         struct err err;
 
         setup.limits.rate_per_s = 0;
+        setup.limits.peer_connections_max = setup.limits.connections_max;
         pthread_mutex_init(&deferred->mutex, NULL);
         pthread_cond_init(&deferred->more, NULL);
         uv_loop_init(&deferred->loop);
         uv_async_init(&deferred->loop, &deferred->answered, answer_done);
+        uv_async_init(&deferred->loop, &deferred->event, send_event);
         uv_async_init(&deferred->loop, &deferred->stop, stop_loop);
-        deferred->answered.data = deferred->stop.data = deferred;
+        deferred->event.data = deferred->answered.data = deferred->stop.data = deferred;
         if (http_new(&deferred->loop, &setup, &deferred->server, &err) < 0 ||
             http_listen_tcp(deferred->server, "127.0.0.1", 0, 0, &deferred->port, &err) < 0) {
                 fprintf(stderr, "bench-net: %s\n", err.text);
@@ -235,6 +275,74 @@ static void stop_deferred(struct deferred *deferred, pthread_t threads[2])
         uv_loop_close(&deferred->loop);
         pthread_mutex_destroy(&deferred->mutex);
         pthread_cond_destroy(&deferred->more);
+}
+
+/* ---- many that do little ---- */
+
+static double resident_kib(void)
+{
+        long pages = 0, ignored = 0;
+        FILE *file = fopen("/proc/self/statm", "re");
+
+        if (!file || fscanf(file, "%ld %ld", &ignored, &pages) != 2)
+                pages = 0;
+        if (file)
+                fclose(file);
+        return (double)pages * (double)sysconf(_SC_PAGESIZE) / 1024;
+}
+
+/* Room for `connections` with both their ends in this process; false: there is none. */
+static bool raise_files(unsigned connections)
+{
+        struct rlimit files;
+
+        if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_max < 2 * connections + 100)
+                return false;
+        files.rlim_cur = files.rlim_max;
+        return setrlimit(RLIMIT_NOFILE, &files) == 0;
+}
+
+/* Connections that have asked once and are kept alive. */
+static void bench_idle(struct deferred *deferred)
+{
+        static int fds[IDLE];
+        char request[1024];
+        size_t size = make_request(request, sizeof request);
+        double before = resident_kib();
+
+        for (int i = 0; i < IDLE; i++) {
+                fds[i] = dial(deferred->port);
+                must((int)write(fds[i], request, size), "write");
+                take_answer(fds[i]);
+        }
+        bench_figure("net.memory_per_idle_connection", (resident_kib() - before) / IDLE, "KiB", 0,
+                     NULL);
+        for (int i = 0; i < IDLE; i++)
+                close(fds[i]);
+}
+
+/* One event to all watchers, again and again; each reads what it gets. */
+static void bench_watchers(struct deferred *deferred)
+{
+        static int fds[WATCHERS];
+        static const char watch[] = "GET /watch HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        char buf[4096];
+
+        for (int i = 0; i < WATCHERS; i++) {
+                fds[i] = dial(deferred->port);
+                must((int)write(fds[i], watch, sizeof watch - 1), "write");
+                must((int)read(fds[i], buf, sizeof buf), "read");
+        }
+        int64_t start_ns = time_monotonic_ns();
+        for (int event = 0; event < EVENTS; event++) {
+                uv_async_send(&deferred->event);
+                for (int i = 0; i < WATCHERS; i++)
+                        must((int)read(fds[i], buf, sizeof buf), "read");
+        }
+        double seconds = (double)(time_monotonic_ns() - start_ns) / 1e9;
+        bench_figure("net.events_to_1000_watchers", EVENTS * WATCHERS / seconds, "/s", 0, NULL);
+        for (int i = 0; i < WATCHERS; i++)
+                close(fds[i]);
 }
 
 /* ---- the least there can be ---- */
@@ -307,6 +415,21 @@ static void stop_echo(struct echo *echo, pthread_t thread)
         close(echo->epoll);
 }
 
+static void bench_many(void)
+{
+        static struct deferred deferred;
+        pthread_t threads[2];
+
+        if (!raise_files(IDLE)) {
+                printf("skipped: %d connections need %d open files\n", IDLE, 2 * IDLE + 100);
+                return;
+        }
+        start_deferred(&deferred, threads);
+        bench_watchers(&deferred);
+        bench_idle(&deferred);
+        stop_deferred(&deferred, threads);
+}
+
 int main(void)
 {
         static struct deferred deferred;
@@ -333,5 +456,6 @@ int main(void)
         bench_figure("net.deferred_requests_per_core", our_core, "/s", our_core / least_core,
                      "an epoll loop that answers at once");
         bench_figure("net.epoll_requests", least_rate, "/s", 0, NULL);
+        bench_many();
         return 0;
 }

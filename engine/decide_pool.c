@@ -300,7 +300,7 @@ static bool table_in_bounds(const struct price_table *table)
 }
 
 /* Scores add up prices and weights without looking again. */
-static int check_plan(const struct price_plan *plan, struct err *err)
+int price_plan_check(const struct price_plan *plan, struct err *err)
 {
         uint64_t weight = 0;
 
@@ -321,7 +321,7 @@ static int check_plan(const struct price_plan *plan, struct err *err)
 
 static int decide_plan(struct memo *memo, const struct price_plan *plan, struct err *err)
 {
-        int rc = plan ? check_plan(plan, err) : 0;
+        int rc = plan ? price_plan_check(plan, err) : 0;
 
         if (rc)
                 return rc;
@@ -449,6 +449,7 @@ int decide_pool(struct memo *memo, const struct state *state, const struct input
         case INPUT_FAILED:
         case INPUT_STOPPED:
         case INPUT_CHECKPOINTED:
+        case INPUT_STOP_ASKED:
         case INPUT_USE_REPORTED:
         case INPUT_HOLD_CHANGED:
         case INPUT_ETA_SET:

@@ -188,7 +188,8 @@ static enum standing better_standing(const struct state *state, uint32_t slot,
 {
         const struct workload *workload = &state->workloads[slot];
         bool standard = workload->standing == STANDING_STANDARD;
-        bool used_again = workload->demoted && workload->idle_done == IDLE_THEN_NOTHING;
+        bool used_again = workload->demoted && workload->idle_done == IDLE_THEN_NOTHING &&
+                          !idle_demotes(state, workload, state->now_ms);
         uint16_t tenant = state->buckets[workload->bucket].tenant;
         struct holding holding;
 

@@ -51,6 +51,13 @@ static bool is_due(const struct workload *workload, const struct service_class *
                now_ms - workload->idle_since_ms >= class->idle_after_ms;
 }
 
+bool idle_demotes(const struct state *state, const struct workload *workload, int64_t now_ms)
+{
+        const struct service_class *class = class_of(state, workload->bucket);
+
+        return class->idle_then == IDLE_THEN_DEMOTE && is_due(workload, class, now_ms);
+}
+
 bool idle_stops(const struct state *state, const struct workload *workload, int64_t now_ms)
 {
         const struct service_class *class = class_of(state, workload->bucket);

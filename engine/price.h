@@ -11,6 +11,8 @@
 
 #include "engine/units.h"
 
+struct err;
+
 enum {
         PRICE_SHAPES_MAX = 512,
         PRICE_KINDS_MAX = 256,
@@ -67,3 +69,7 @@ struct price_plan {
         struct price_shape shapes[PRICE_SHAPES_MAX];
         struct price_table table;       /* where priced */
 };
+
+/* 0, or -ERR_RANGE: more shapes, models or weight than there may be, or prices beyond their bound.
+ * Asked before a plan is taken (decide_pool.c); a snapshot is, too. */
+int price_plan_check(const struct price_plan *plan, struct err *err);

@@ -12,6 +12,7 @@
 #include "base/num.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "net/client_impl.h"
 
 #define TIMEOUT_MS       30000
@@ -173,7 +174,9 @@ static int on_progress(void *arg, curl_off_t total_in, curl_off_t in, curl_off_t
         (void)in;
         (void)total_out;
         (void)out;
-        return atomic_load(&client->is_stopped);
+        bool is_silent = client->heard_ns != 0 &&
+                         time_monotonic_ns() - client->heard_ns > client->silence_ms_max * 1000000;
+        return is_silent || atomic_load(&client->is_stopped);
 }
 
 static int add_header(struct curl_slist **headers, const char *name, const char *value)
@@ -209,6 +212,8 @@ static int add_headers(const struct client *client, const struct client_request 
                 rc = add_header(headers, "Idempotency-Key", request->idempotency_key);
         if (rc == 0)
                 rc = add_header(headers, "If-Match", request->if_match);
+        if (rc == 0)
+                rc = add_header(headers, "Berth-Reason", request->reason);
         if (rc == 0)
                 rc = add_header(headers, "Last-Event-ID", last_event_id);
         for (size_t i = 0; rc == 0 && request->headers && request->headers[i]; i++) {
@@ -310,7 +315,8 @@ int client_failed(const struct client *client, CURLcode code, struct err *err)
         case CURLE_OUT_OF_MEMORY:
                 return err_set(err, ERR_NOMEM, "out of memory");
         case CURLE_ABORTED_BY_CALLBACK:
-                return err_set(err, ERR_CANCELLED, "%s: stopped", where);
+                return err_set(err, ERR_CANCELLED, "%s: %s", where,
+                               atomic_load(&client->is_stopped) ? "stopped" : "nothing heard");
         case CURLE_OPERATION_TIMEDOUT:
                 return err_set(err, ERR_CANCELLED, "%s: %s", where, text);
         case CURLE_SSL_PINNEDPUBKEYNOTMATCH:

@@ -17,6 +17,7 @@ struct client {
         char *ca_file, *pin, *certificate_file, *key_file, *agent;
         int64_t timeout_ms, silence_ms_max;
         uint64_t answer_bytes_max;
+        int64_t heard_ns; /* of a stream, when last; 0: no stream */
         atomic_bool is_stopped;
         char curl_text[CURL_ERROR_SIZE];
 };

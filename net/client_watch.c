@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/time.h"
 #include "net/client.h"
 #include "net/client_impl.h"
 
@@ -47,6 +47,7 @@ static size_t on_bytes(char *bytes, size_t one, size_t size, void *arg)
         struct watching *watching = arg;
 
         (void)one;
+        watching->client->heard_ns = time_monotonic_ns();
         if (status_of(watching->client->curl) == 200) {
                 watching->rc = sse_read(watching->reader, bytes, size, count_event, watching,
                                         watching->err);
@@ -75,12 +76,11 @@ static int watch_once(struct watching *watching, const char *path, struct err *e
                 return rc;
         sse_reader_restart(watching->reader);
         curl_easy_setopt(client->curl, CURLOPT_TIMEOUT_MS, 0L);
-        curl_easy_setopt(client->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-        curl_easy_setopt(client->curl, CURLOPT_LOW_SPEED_TIME,
-                         (long)((client->silence_ms_max + 999) / 1000));
+        client->heard_ns = time_monotonic_ns();
         curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, on_bytes);
         curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, watching);
         CURLcode code = curl_easy_perform(client->curl);
+        client->heard_ns = 0;
         curl_slist_free_all(headers);
         if (watching->rc < 0)
                 return watching->rc;

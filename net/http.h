@@ -13,7 +13,8 @@
  * What the server refuses by itself, as problem documents (problem.h): a body above the limit
  * (413, before reading it where its length was said), a request line above HTTP_TARGET_MAX (414),
  * headers above the limit (431), a peer that asks too often (429 with Retry-After), a request that
- * does not arrive in time (408), a client certificate that the given authority did not sign (401).
+ * does not arrive in time (408), a client certificate that the given authority did not sign (401),
+ * a body whose length is said in more than one way (400).
  * Requests that are no HTTP at all are answered by the library below, with 400 and a page of its.
  *
  * No client can hold the loop: what has not moved for the time its phase allows is cut, a stream
@@ -51,7 +52,7 @@ enum http_method {
 #define X(name) HTTP_##name,
         HTTP_METHODS(X)
 #undef X
-                HTTP_OTHER, /* any other word */
+        HTTP_OTHER, /* any other word */
         HTTP_METHODS_END
 };
 

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/str.h"
 #include "net/http.h"
 #include "net/http_impl.h"
 #include "net/problem.h"
@@ -190,6 +191,32 @@ static bool check_rate(struct http_connection *connection)
         return false;
 }
 
+static enum MHD_Result count_length(void *count, enum MHD_ValueKind kind, const char *name,
+                                    const char *value)
+{
+        (void)kind;
+        (void)value;
+        *(unsigned *)count += str_equal_nocase(name, MHD_HTTP_HEADER_CONTENT_LENGTH);
+        return MHD_YES;
+}
+
+/* A length said twice is read one way here and another way by a proxy before us: then what one
+ * takes for a body is a request for the other. */
+static bool check_framing(struct http_connection *connection)
+{
+        unsigned lengths = 0;
+        struct err err;
+
+        MHD_get_connection_values(connection->mhd, MHD_HEADER_KIND, count_length, &lengths);
+        if (lengths == 0 ||
+            (lengths == 1 && !MHD_lookup_connection_value(connection->mhd, MHD_HEADER_KIND,
+                                                          MHD_HTTP_HEADER_TRANSFER_ENCODING)))
+                return true;
+        err_set(&err, ERR_INPUT, "the body's length is said in more than one way");
+        refuse(connection, 400, &err);
+        return false;
+}
+
 static bool check_size(struct http_connection *connection)
 {
         const char *text = MHD_lookup_connection_value(connection->mhd, MHD_HEADER_KIND,
@@ -227,7 +254,7 @@ static bool check_head(struct http_connection *connection)
                 refuse(connection, 401, &err);
                 return false;
         }
-        return check_rate(connection) && check_size(connection);
+        return check_rate(connection) && check_framing(connection) && check_size(connection);
 }
 
 /* ---- its body ---- */

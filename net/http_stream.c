@@ -23,9 +23,10 @@ static ssize_t read_stream(void *arg, uint64_t position, char *bytes, size_t max
         struct http_connection *connection = stream->connection;
 
         (void)position;
-        if (stream->is_cut)
-                return MHD_CONTENT_READER_END_WITH_ERROR;
-        if (stream->size == 0 && stream->is_ended)
+        /* What is cut is shut down already, and MHD closes it when it writes the end. Told of an
+         * error here, it forgets to (seen with 0.9.75, for a connection that was suspended before).
+         */
+        if (stream->is_cut || (stream->size == 0 && stream->is_ended))
                 return MHD_CONTENT_READER_END_OF_STREAM;
         if (stream->size == 0) {
                 http_phase_set(connection, PHASE_STREAM);

@@ -24,6 +24,8 @@ unsigned problem_status(int code)
         case ERR_FULL:
         case ERR_CANCELLED:
                 return 503;
+        case ERR_DENIED:
+                return 403;
         case ERR_IO:
         case ERR_OK:
         case ERR_CODES_END:

@@ -199,6 +199,7 @@ void routes_serve(struct http_exchange *exchange, void *arg)
         int rc = routes_match(table->routes, table->count, method, http_path(exchange), &match,
                               &err);
         if (rc == 0) {
+                assert(match.route);
                 match.route->handler(exchange, &match, table->arg);
                 return;
         }

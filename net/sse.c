@@ -61,7 +61,8 @@ struct buffer {
 struct sse_reader {
         struct buffer line;
         struct buffer data;
-        char id[SSE_ID_MAX];
+        char id[SSE_ID_MAX];      /* of the last event that ended */
+        char next_id[SSE_ID_MAX]; /* of the one that is being read: half of it is not seen */
         char name[SSE_NAME_MAX];
         int64_t retry_ms;
         bool has_data, after_cr, is_begun, is_over;
@@ -114,7 +115,8 @@ const char *sse_reader_id(const struct sse_reader *reader)
 
 bool sse_reader_seen(struct sse_reader *reader, const char *id)
 {
-        return str_copy(reader->id, sizeof reader->id, id);
+        return str_copy(reader->id, sizeof reader->id, id) &&
+               str_copy(reader->next_id, sizeof reader->next_id, id);
 }
 
 int64_t sse_reader_retry_ms(const struct sse_reader *reader)
@@ -132,12 +134,14 @@ static void clear_event(struct sse_reader *reader)
 void sse_reader_restart(struct sse_reader *reader)
 {
         clear_event(reader);
+        memcpy(reader->next_id, reader->id, sizeof reader->next_id);
         reader->line.size = 0;
         reader->after_cr = reader->is_begun = false;
 }
 
 static int give_event(struct sse_reader *reader, sse_on_event *on_event, void *arg)
 {
+        memcpy(reader->id, reader->next_id, sizeof reader->id);
         struct sse_event event = {reader->id, reader->name[0] ? reader->name : "message",
                                   reader->data.size ? reader->data.bytes : ""};
         /* Without data there is no event; the name is forgotten all the same. */
@@ -160,7 +164,7 @@ static int take_field(struct sse_reader *reader, const char *field, const char *
         if (str_equal(field, "event"))
                 str_copy(reader->name, sizeof reader->name, value);
         else if (str_equal(field, "id"))
-                str_copy(reader->id, sizeof reader->id, value);
+                str_copy(reader->next_id, sizeof reader->next_id, value);
         else if (str_equal(field, "retry") && num_u64(value, 0, RETRY_MS_MAX, &retry_ms, NULL) == 0)
                 reader->retry_ms = (int64_t)retry_ms;
         return 0;

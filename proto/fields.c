@@ -31,7 +31,7 @@ size_t field_kind_bytes(enum field_kind kind)
         case FIELD_LIST:
                 break;
         }
-        assert(!"a number");
+        assert(false);                  /* no number */
         return 0;
 }
 

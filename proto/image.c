@@ -1,11 +1,13 @@
 #include "proto/image.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/text.h"
 
 #define NAME_MAX_BYTES 64
@@ -16,25 +18,57 @@
 struct column {
         char name[NAME_MAX_BYTES];
         size_t offset;
+        size_t bytes;
         enum field_kind kind;
+        uint64_t most;                  /* the largest number that may stand there */
 };
 
 struct columns {
-        struct column list[COLUMNS_MAX];
-        size_t count, row_bytes;
+        size_t room, count, row_bytes;
+        struct column list[];
 };
 
-static void add_column(struct columns *columns, const char *prefix, const char *name,
-                       size_t offset, enum field_kind kind)
+/* NULL: out of memory. */
+static struct columns *columns_new(size_t room)
 {
-        assert(columns->count < COLUMNS_MAX);
-        struct column *column = &columns->list[columns->count++];
-        int length = snprintf(column->name, sizeof column->name, "%s%s", prefix, name);
+        struct columns *columns = mem_new(1, sizeof *columns + room * sizeof *columns->list);
+
+        if (columns)
+                columns->room = room;
+        return columns;
+}
+
+static void keep_column(struct columns *columns, const struct column *column)
+{
+        assert(columns->count < columns->room);
+        columns->list[columns->count++] = *column;
+        columns->row_bytes += column->bytes;
+}
+
+static void add_column(struct columns *columns, const char *prefix, const char *name,
+                       size_t offset, enum field_kind kind, uint64_t most)
+{
+        struct column column = {.offset = offset,
+                                .bytes = field_kind_bytes(kind),
+                                .kind = kind,
+                                .most = kind == FIELD_BOOL ? 1 : most};
+        int length = snprintf(column.name, sizeof column.name, "%s%s", prefix, name);
+
         assert(length > 0);
-        assert((size_t)length < sizeof column->name);
-        column->offset = offset;
-        column->kind = kind;
-        columns->row_bytes += field_kind_bytes(kind);
+        assert((size_t)length < sizeof column.name);
+        keep_column(columns, &column);
+}
+
+static size_t count_columns(const struct fields *fields)
+{
+        size_t count = 0;
+
+        for (size_t i = 0; i < fields->count; i++) {
+                const struct field *field = &fields->list[i];
+                size_t each = field->of ? count_columns(field->of) : 1;
+                count += field->kind == FIELD_LIST ? 1 + field->items_max * each : each;
+        }
+        return count;
 }
 
 static void add_columns(struct columns *columns, const char *prefix, const struct fields *fields,
@@ -46,7 +80,8 @@ static void add_list(struct columns *columns, const char *prefix, const struct f
         char name[NAME_MAX_BYTES];
 
         (void)snprintf(name, sizeof name, "%s.count", field->name);
-        add_column(columns, prefix, name, base + field->count_offset, field->count_kind);
+        add_column(columns, prefix, name, base + field->count_offset, field->count_kind,
+                   field->items_max);
         for (size_t i = 0; i < field->items_max; i++) {
                 size_t at = base + field->offset + i * field->stride;
                 if (field->of) {
@@ -54,7 +89,7 @@ static void add_list(struct columns *columns, const char *prefix, const struct f
                         add_columns(columns, name, field->of, at);
                 } else {
                         (void)snprintf(name, sizeof name, "%s.%zu", field->name, i);
-                        add_column(columns, prefix, name, at, field->item);
+                        add_column(columns, prefix, name, at, field->item, UINT64_MAX);
                 }
         }
 }
@@ -73,7 +108,8 @@ static void add_columns(struct columns *columns, const char *prefix, const struc
                         add_list(columns, prefix, field, base);
                 } else {
                         add_column(columns, prefix, field->name, base + field->offset,
-                                   field->kind);
+                                   field->kind,
+                                   field->word ? field->words_count - 1 : UINT64_MAX);
                 }
         }
 }
@@ -81,10 +117,21 @@ static void add_columns(struct columns *columns, const char *prefix, const struc
 /* NULL: out of memory. */
 static struct columns *columns_of(const struct fields *fields)
 {
-        struct columns *columns = mem_new(1, sizeof *columns);
+        size_t count = count_columns(fields);
+        struct columns *columns = columns_new(count);
 
+        assert(count <= COLUMNS_MAX);
         if (columns)
                 add_columns(columns, "", fields, 0);
+        return columns;
+}
+
+static struct columns *one_column(enum field_kind kind)
+{
+        struct columns *columns = columns_new(1);
+
+        if (columns)
+                add_column(columns, "", "number", 0, kind, UINT64_MAX);
         return columns;
 }
 
@@ -125,7 +172,7 @@ static void write_rows(struct text *out, const char *name, const struct columns 
                 const char *row = (const char *)rows + r * stride;
                 for (size_t c = 0; c < columns->count; c++)
                         text_add_bytes(out, row + columns->list[c].offset,
-                                       field_kind_bytes(columns->list[c].kind));
+                                       columns->list[c].bytes);
         }
 }
 
@@ -141,22 +188,15 @@ void image_write_rows(struct text *out, const char *name, const struct fields *f
         mem_free(columns);
 }
 
-static void one_column(struct columns *columns, enum field_kind kind)
-{
-        columns->count = columns->row_bytes = 0;
-        add_column(columns, "", "number", 0, kind);
-}
-
 void image_write_numbers(struct text *out, const char *name, enum field_kind kind,
                          const void *numbers, size_t count)
 {
-        struct columns *columns = mem_new(1, sizeof *columns);
+        struct columns *columns = one_column(kind);
 
         if (!columns) {
                 out->failed = true;
                 return;
         }
-        one_column(columns, kind);
         write_head(out, name, columns, count);
         text_add_bytes(out, numbers, count * field_kind_bytes(kind));
         mem_free(columns);
@@ -222,26 +262,53 @@ static const struct column *find(const struct columns *columns, const char *name
         return NULL;
 }
 
+static int not_known(const char *name, const char *column, struct err *err)
+{
+        char shown[STR_SHOW_MAX];
+
+        return err_set(err, ERR_INPUT,
+                       "snapshot: column '%s' of table '%s' is not known: it was made by a newer "
+                       "version",
+                       str_show(column, shown), name);
+}
+
 /* The columns as they stand in the image, with where their numbers go. */
 static int take_columns(struct image_in *in, const char *name, const struct columns *known,
-                        uint64_t count, struct columns *ret_found, struct err *err)
+                        struct columns *found, struct err *err)
 {
-        if (count == 0 || count > COLUMNS_MAX)
-                return err_set(err, ERR_INPUT, "snapshot: table '%s' has %s", name,
-                               count ? "too many columns" : "no columns");
-        for (uint64_t c = 0; c < count; c++) {
+        for (size_t c = 0; c < found->room; c++) {
                 char column_name[NAME_MAX_BYTES];
                 unsigned char kind;
                 if (!take_name(in, column_name) || !take(in, &kind, 1))
                         return cut_short(name, err);
                 const struct column *column = find(known, column_name, c);
                 if (!column || column->kind != kind)
+                        return not_known(name, column_name, err);
+                if (find(found, column_name, 0))
                         return err_set(err, ERR_INPUT,
-                                       "snapshot: column '%s' of table '%s' is not known: it was "
-                                       "made by a newer version",
+                                       "snapshot: column '%s' of table '%s' stands twice",
                                        column_name, name);
-                ret_found->list[ret_found->count++] = *column;
-                ret_found->row_bytes += field_kind_bytes(column->kind);
+                keep_column(found, column);
+        }
+        return 0;
+}
+
+static int take_row(struct image_in *in, const char *name, const struct columns *columns,
+                    char *row, struct err *err)
+{
+        for (size_t c = 0; c < columns->count; c++) {
+                const struct column *column = &columns->list[c];
+                if (column->most < UINT64_MAX) {
+                        uint64_t number = 0;
+                        memcpy(&number, in->at, column->bytes);
+                        if (number > column->most)
+                                return err_set(err, ERR_INPUT,
+                                               "snapshot: table '%s' is damaged: its '%s' is "
+                                               "%" PRIu64,
+                                               name, column->name, number);
+                }
+                memcpy(row + column->offset, in->at, column->bytes);
+                in->at += column->bytes;
         }
         return 0;
 }
@@ -251,43 +318,39 @@ static int take_rows(struct image_in *in, const char *name, const struct columns
                      struct err *err)
 {
         uint64_t count;
+        int rc = 0;
 
         if (!take(in, &count, sizeof count))
                 return cut_short(name, err);
         if (count > count_max)
                 return err_set(err, ERR_RANGE,
-                               "snapshot: table '%s' has %llu rows; there is room for %zu", name,
-                               (unsigned long long)count, count_max);
+                               "snapshot: table '%s' has %" PRIu64 " rows; there is room for %zu",
+                               name, count, count_max);
         if ((size_t)(in->end - in->at) / columns->row_bytes < count)
                 return cut_short(name, err);
-        for (uint64_t r = 0; r < count; r++) {
-                for (size_t c = 0; c < columns->count; c++) {
-                        const struct column *column = &columns->list[c];
-                        size_t bytes = field_kind_bytes(column->kind);
-                        if (column->kind == FIELD_BOOL && *in->at > 1)
-                                return err_set(err, ERR_INPUT,
-                                               "snapshot: table '%s' is damaged", name);
-                        memcpy(rows + r * stride + column->offset, in->at, bytes);
-                        in->at += bytes;
-                }
-        }
-        *ret_count = (size_t)count;
-        return 0;
+        for (uint64_t r = 0; rc == 0 && r < count; r++)
+                rc = take_row(in, name, columns, rows + r * stride, err);
+        if (rc == 0)
+                *ret_count = (size_t)count;
+        return rc;
 }
 
 static int read_table(struct image_in *in, const char *name, const struct columns *known,
                       void *rows, size_t count_max, size_t stride, size_t *ret_count,
                       struct err *err)
 {
-        struct columns *found = mem_new(1, sizeof *found);
-        uint64_t columns;
-        int rc;
+        uint64_t count;
+        int rc = take_table(in, name, &count, err);
 
+        if (rc)
+                return rc;
+        if (count == 0 || count > COLUMNS_MAX)
+                return err_set(err, ERR_INPUT, "snapshot: table '%s' has %s", name,
+                               count ? "too many columns" : "no columns");
+        struct columns *found = columns_new((size_t)count);
         if (!found)
                 return err_set(err, ERR_NOMEM, "out of memory");
-        rc = take_table(in, name, &columns, err);
-        if (rc == 0)
-                rc = take_columns(in, name, known, columns, found, err);
+        rc = take_columns(in, name, known, found, err);
         if (rc == 0)
                 rc = take_rows(in, name, found, rows, count_max, stride, ret_count, err);
         mem_free(found);
@@ -310,12 +373,11 @@ int image_read_rows(struct image_in *in, const char *name, const struct fields *
 int image_read_numbers(struct image_in *in, const char *name, enum field_kind kind, void *numbers,
                        size_t count_max, size_t *ret_count, struct err *err)
 {
-        struct columns *known = mem_new(1, sizeof *known);
+        struct columns *known = one_column(kind);
         int rc;
 
         if (!known)
                 return err_set(err, ERR_NOMEM, "out of memory");
-        one_column(known, kind);
         rc = read_table(in, name, known, numbers, count_max, field_kind_bytes(kind), ret_count,
                         err);
         mem_free(known);

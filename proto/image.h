@@ -2,8 +2,10 @@
  *
  * Pure apart from the heap. Each table says its name, its columns by name and kind, and how many
  * rows follow; a row is its columns' numbers, low end first, without a gap. A reader finds columns
- * by name: one it does not know is refused (a newer writer), one that is not there is 0 (an older
- * one). Bytes from outside are never trusted: every length is checked before it is used.
+ * by name: one it does not know is refused (a newer writer), one that is not there (an older one)
+ * leaves its field as the caller set it up: 0. Bytes from outside are never trusted: every length
+ * is checked before it is used, and lists come back no longer than there is room, words below
+ * their end. What numbers mean beyond that is the caller's to check.
  */
 #pragma once
 
@@ -25,7 +27,8 @@ void image_begin_strings(struct text *out, const char *name, uint64_t count);
 void image_write_string(struct text *out, const void *bytes, size_t size);
 
 /* The table that stands next has to be of that name. Each returns 0, or -ERR_INPUT (another table,
- * other columns, or cut short), -ERR_RANGE (more rows than `count_max`), -ERR_NOMEM. */
+ * other columns, damaged, or cut short), -ERR_RANGE (more rows than `count_max`), -ERR_NOMEM; what
+ * `rows` holds is then of no use. Strings point into the image. */
 int image_read_rows(struct image_in *in, const char *name, const struct fields *fields, void *rows,
                     size_t count_max, size_t stride, size_t *ret_count, struct err *err);
 int image_read_numbers(struct image_in *in, const char *name, enum field_kind kind, void *numbers,

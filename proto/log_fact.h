@@ -14,6 +14,7 @@
 #include "engine/fact.h"
 
 struct err;
+struct fields;
 struct text;
 
 void log_fact_write(const struct fact *fact, struct text *text);
@@ -26,3 +27,8 @@ void log_input_write(const struct input *input, struct text *text);
 /* `beside`: names of the members that are the caller's (it ends with NULL). */
 int log_input_read(json_t *object, const char *const *beside, struct input *ret_input,
                    struct err *err);
+
+/* What is kept of each kind, from the start of the struct; empty where there is nothing, or all of
+ * it is large. */
+const struct fields *log_fact_fields(enum fact_kind kind);
+const struct fields *log_input_fields(enum input_kind kind);

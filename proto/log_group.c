@@ -200,7 +200,8 @@ static int enter_word(json_t *json, struct vocab *vocab, enum vocab_kind kind, s
 }
 
 /* Entries get the numbers that they had: where one is there already, the log does not follow. */
-static int enter_words(const json_t *words, struct vocab *vocab, struct err *err)
+static int enter_words(const json_t *words, struct vocab *vocab, struct logged_words *logged,
+                       struct err *err)
 {
         const json_t *from = json_object_get(words, "from");
 
@@ -218,6 +219,7 @@ static int enter_words(const json_t *words, struct vocab *vocab, struct err *err
                                 return err_set(err, ERR_INPUT,
                                                "an entry of the vocabulary stands twice");
                 }
+                logged->counts[kind] = vocab_count(vocab, kind);
         }
         return 0;
 }
@@ -238,7 +240,8 @@ static void add_models(const struct model_table *models, struct logged_words *lo
 }
 
 /* A table that was added to since keeps its numbers. */
-static int enter_models(const json_t *entered, struct model_table *models, struct err *err)
+static int enter_models(const json_t *entered, struct model_table *models,
+                        struct logged_words *logged, struct err *err)
 {
         const json_t *names = json_object_get(entered, "names");
         json_int_t id = json_integer_value(json_object_get(entered, "from"));
@@ -254,6 +257,7 @@ static int enter_models(const json_t *entered, struct model_table *models, struc
                                        "device model '%s' has another number than in the log: it "
                                        "was made with another list of models",
                                        name);
+                logged->models = (uint32_t)id + 1;
         }
         return 0;
 }
@@ -284,13 +288,13 @@ void log_facts_end(struct text *body)
 }
 
 static int read_facts(json_t *object, struct vocab *vocab, struct model_table *models,
-                      log_fact_see *see, void *arg, struct err *err)
+                      struct logged_words *logged, log_fact_see *see, void *arg, struct err *err)
 {
         const json_t *list = json_object_get(object, "facts");
-        int rc = enter_models(json_object_get(object, "models"), models, err);
+        int rc = enter_models(json_object_get(object, "models"), models, logged, err);
 
         if (rc == 0)
-                rc = enter_words(json_object_get(object, "words"), vocab, err);
+                rc = enter_words(json_object_get(object, "words"), vocab, logged, err);
         if (rc == 0 && !json_is_array(list))
                 rc = err_set(err, ERR_INPUT, "a record of facts has none");
         for (size_t i = 0; rc == 0 && i < json_array_size(list); i++) {
@@ -303,10 +307,11 @@ static int read_facts(json_t *object, struct vocab *vocab, struct model_table *m
 }
 
 int log_facts_parse(const void *body, size_t size, struct vocab *vocab,
-                    struct model_table *models, log_fact_see *see, void *arg, struct err *err)
+                    struct model_table *models, struct logged_words *ret_logged,
+                    log_fact_see *see, void *arg, struct err *err)
 {
         json_t *object = parse(body, size, err);
-        int rc = object ? read_facts(object, vocab, models, see, arg, err) : -ERR_INPUT;
+        int rc = object ? read_facts(object, vocab, models, ret_logged, see, arg, err) : -ERR_INPUT;
 
         json_decref(object);
         return rc;

@@ -126,11 +126,6 @@ static const struct field accounts_list[] = {
         ACCOUNTS(stopped_from_ms), ACCOUNTS(stopped_units)};
 const struct fields state_accounts_fields = FIELDS(accounts_list);
 
-#define BRIEF(member) FIELD(tenant_brief, member)
-static const struct field brief_list[] = {BRIEF(limited), BRIEF(limited_any), BRIEF(special),
-                                          BRIEF(budgets)};
-const struct fields state_brief_fields = FIELDS(brief_list);
-
 /* A sum of 128 bits is two columns. */
 static const struct field budget_list[] = {
         FIELD(budget_use, from_ms), FIELD(budget_use, until_ms),

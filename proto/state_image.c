@@ -9,8 +9,13 @@
 #include "engine/price.h"
 #include "proto/image.h"
 #include "proto/state_fields.h"
+#include "proto/state_image_impl.h"
 
 #define IMAGE_WORD "berth state 1"
+
+/* What a pool may be sized for: beyond it the image is damaged, and is not worth the memory. */
+#define STATE_NODES_MAX (1u << 20)
+#define STATE_ROWS_MAX  (1u << 26)
 
 /* The tables of a state: where they stand in it, and how many rows of each are in use. */
 struct table {
@@ -67,12 +72,23 @@ static void write_words(const struct vocab *vocab, struct text *out)
         }
 }
 
+/* Its name and those of its profiles: parts name profiles by their number. */
+static void add_model(const struct model *model, struct text *text)
+{
+        text_add(text, "%s", model->name);
+        for (unsigned p = 0; p < model->profiles_count; p++)
+                text_add(text, "%c%s", p == 0 ? ':' : ',', model->profiles[p].name);
+}
+
 static void write_models(const struct model_table *models, struct text *out)
 {
         image_begin_strings(out, "models", model_count(models));
         for (unsigned m = 0; m < model_count(models); m++) {
-                const char *name = model_get(models, m)->name;
-                image_write_string(out, name, strlen(name));
+                struct text text = {0};
+                add_model(model_get(models, m), &text);
+                image_write_string(out, text.bytes, text.size);
+                out->failed |= text.failed;
+                text_done(&text);
         }
 }
 
@@ -98,61 +114,9 @@ static void write_price_plan(const struct price_plan *plan, struct text *out)
 }
 _Static_assert(sizeof(struct price_table) % 4 == 0, "prices are numbers of 32 bits, no gap");
 
-static void write_run_times(struct run_times *times, struct text *out)
-{
-        uint32_t kinds = run_times_kinds(times), known = 0;
-
-        for (uint32_t k = 0; k < kinds; k++)
-                known += run_times_kind(times, k)->added > 0;
-        image_write_numbers(out, "run kinds", FIELD_U32, &known, 1);
-        for (uint32_t k = 0; k < kinds; k++) {
-                const struct runs *runs = run_times_kind(times, k);
-                if (runs->added == 0)
-                        continue;
-                image_write_numbers(out, "run kind", FIELD_U32, &k, 1);
-                image_write_rows(out, "runs", &state_runs_fields, runs, 1, sizeof *runs);
-                image_write_numbers(out, "newest", FIELD_U32, runs->newest, RUN_TIMES_KEPT);
-                image_write_numbers(out, "sorted", FIELD_U32, runs->sorted, RUN_TIMES_KEPT);
-        }
-}
-
-/* Tables of numbers, and the two that are rows of structs. */
-#define NUMBERS(X, tenants)                                                     \
-        X(held,          FIELD_U64,  (size_t)(tenants) * DIMENSIONS_END)        \
-        X(spare,         FIELD_U64,  (size_t)(tenants) * DEVICE_DIMENSIONS)     \
-        X(within,        FIELD_U64,  (size_t)(tenants) * DEVICE_DIMENSIONS)     \
-        X(pot,           FIELD_U64,  (size_t)(tenants) * DEVICE_DIMENSIONS)     \
-        X(drawn,         FIELD_U64,  (size_t)(tenants) * DEVICE_DIMENSIONS)     \
-        X(pot_of,        FIELD_U16,  (size_t)(tenants) * DEVICE_DIMENSIONS)     \
-        X(reserved,      FIELD_U64,  (size_t)(tenants) * DEVICE_DIMENSIONS)     \
-        X(reserved_keep, FIELD_U64,  (size_t)(tenants) * DEVICE_DIMENSIONS)     \
-        X(root,          FIELD_U16,  (tenants))                                 \
-        X(first,         FIELD_U32,  (tenants))                                 \
-        X(last,          FIELD_U32,  (tenants))                                 \
-        X(standard,      FIELD_U32,  (tenants))                                 \
-        X(demoted,       FIELD_U32,  (tenants))                                 \
-        X(dirty,         FIELD_BOOL, (tenants))                                 \
-        X(counted_ms,    FIELD_I64,  (tenants))                                 \
-        X(kept,          FIELD_U64,  DEVICE_DIMENSIONS)
-
-static void write_accounts(const struct accounts *accounts, struct text *out)
-{
-        size_t budgets = (size_t)accounts->tenants * TENANT_BUDGETS_MAX;
-
-        image_write_rows(out, "accounts", &state_accounts_fields, accounts, 1, sizeof *accounts);
-#define X(table, kind, count) image_write_numbers(out, #table, kind, accounts->table, count);
-        NUMBERS(X, accounts->tenants)
-#undef X
-        image_write_rows(out, "briefs", &state_brief_fields, accounts->briefs, accounts->tenants,
-                         sizeof *accounts->briefs);
-        image_write_rows(out, "budgets", &state_budget_fields, accounts->budgets, budgets,
-                         sizeof *accounts->budgets);
-        write_run_times(accounts->times, out);
-}
-
 void state_image_write(const struct state *state, struct text *out)
 {
-        const uint32_t has[] = {state->accounts ? state->accounts->tenants : 0, state->plan_set};
+        const uint32_t planned = state->plan_set;
 
         image_begin_strings(out, IMAGE_WORD, 0);
         image_write_rows(out, "bounds", &state_bounds_fields, &state->bounds, 1,
@@ -165,23 +129,21 @@ void state_image_write(const struct state *state, struct text *out)
         for (size_t t = 0; t < ARRAY_LEN(tables); t++)
                 image_write_rows(out, tables[t].name, tables[t].fields, rows_of(state, &tables[t]),
                                  count_of(state, &tables[t]), tables[t].stride);
-        image_write_numbers(out, "has", FIELD_U32, has, 2);
         write_windows(&state->maintenance, out);
-        if (state->accounts)
-                write_accounts(state->accounts, out);
+        state_image_write_accounts(state->accounts, out);
+        image_write_numbers(out, "planned", FIELD_U32, &planned, 1);
         if (state->plan_set)
                 write_price_plan(state->plan, out);
 }
 
 /* ---- reading ---- */
 
-static int differs(const char *what, struct err *err)
+int state_image_differs(const char *what, struct err *err)
 {
         return err_set(err, ERR_INPUT, "snapshot: %s", what);
 }
 
-/* Exactly so many. */
-static int read_numbers(struct image_in *in, const char *name, enum field_kind kind,
+int state_image_numbers(struct image_in *in, const char *name, enum field_kind kind,
                         void *numbers, size_t count, struct err *err)
 {
         size_t found = 0;
@@ -193,8 +155,8 @@ static int read_numbers(struct image_in *in, const char *name, enum field_kind k
         return rc;
 }
 
-static int read_rows(struct image_in *in, const char *name, const struct fields *fields,
-                     void *rows, size_t count, size_t stride, struct err *err)
+int state_image_rows(struct image_in *in, const char *name, const struct fields *fields, void *rows,
+                     size_t count, size_t stride, struct err *err)
 {
         size_t found = 0;
         int rc = image_read_rows(in, name, fields, rows, count, stride, &found, err);
@@ -205,19 +167,33 @@ static int read_rows(struct image_in *in, const char *name, const struct fields 
         return rc;
 }
 
+static int check_model(const struct model_table *models, uint64_t number, const void *bytes,
+                       size_t size, struct err *err)
+{
+        struct text text = {0};
+        bool same = number < model_count(models), failed;
+
+        if (same)
+                add_model(model_get(models, (unsigned)number), &text);
+        failed = text.failed;
+        same = same && !failed && text.size == size && memcmp(text.bytes, bytes, size) == 0;
+        text_done(&text);
+        if (failed)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        return same ? 0 : state_image_differs("it was made with other device models", err);
+}
+
 static int read_models(struct image_in *in, const struct model_table *models, struct err *err)
 {
         uint64_t count;
         int rc = image_read_strings(in, "models", &count, err);
 
         for (uint64_t m = 0; rc == 0 && m < count; m++) {
-                const void *name;
+                const void *bytes;
                 size_t size;
-                rc = image_read_string(in, &name, &size, err);
-                if (rc == 0 && (m >= model_count(models) ||
-                                strlen(model_get(models, (unsigned)m)->name) != size ||
-                                memcmp(model_get(models, (unsigned)m)->name, name, size) != 0))
-                        rc = differs("it was made with other device models", err);
+                rc = image_read_string(in, &bytes, &size, err);
+                if (rc == 0)
+                        rc = check_model(models, m, bytes, size, err);
         }
         return rc;
 }
@@ -236,7 +212,9 @@ static int read_words(struct image_in *in, struct vocab *vocab, struct err *err)
                         if (rc == 0)
                                 rc = vocab_enter(vocab, kind, bytes, size, err);
                         if (rc > 0)
-                                rc = (uint64_t)rc == id ? 0 : differs("a word stands twice", err);
+                                rc = (uint64_t)rc == id
+                                             ? 0
+                                             : state_image_differs("a word stands twice", err);
                 }
         }
         return rc;
@@ -266,15 +244,17 @@ static int read_tables(struct image_in *in, struct state *state, struct err *err
         struct state fresh = *state;
         int rc;
 
-        if ((rc = read_rows(in, "state", &state_fields, state, 1, sizeof *state, err)) < 0 ||
-            (rc = read_numbers(in, "capacity", FIELD_U64, state->capacity, MODELS_MAX, err)) < 0 ||
-            (rc = read_numbers(in, "used", FIELD_U64, state->used, MODELS_MAX, err)) < 0)
+        if ((rc = state_image_rows(in, "state", &state_fields, state, 1, sizeof *state, err)) < 0 ||
+            (rc = state_image_numbers(in, "capacity", FIELD_U64, state->capacity, MODELS_MAX,
+                                      err)) < 0 ||
+            (rc = state_image_numbers(in, "used", FIELD_U64, state->used, MODELS_MAX, err)) < 0)
                 return rc;
         if (!counts_fit(state, &fresh))
-                return differs("its tables do not fit its bounds", err);
+                return state_image_differs("its tables do not fit its bounds", err);
         for (size_t t = 0; rc == 0 && t < ARRAY_LEN(tables); t++)
-                rc = read_rows(in, tables[t].name, tables[t].fields, rows_of(state, &tables[t]),
-                               count_of(state, &tables[t]), tables[t].stride, err);
+                rc = state_image_rows(in, tables[t].name, tables[t].fields,
+                                      rows_of(state, &tables[t]), count_of(state, &tables[t]),
+                                      tables[t].stride, err);
         return rc;
 }
 
@@ -288,18 +268,18 @@ static int read_windows(struct image_in *in, struct maintenance *maintenance, st
         if (rc == 0)
                 rc = image_read_strings(in, "window names", &names, err);
         if (rc == 0 && names != count)
-                rc = differs("a maintenance window has no name", err);
+                rc = state_image_differs("a maintenance window has no name", err);
         for (size_t w = 0; rc == 0 && w < count; w++) {
                 const void *name;
                 size_t size;
                 rc = image_read_string(in, &name, &size, err);
-                if (rc == 0 && size >= MAINTENANCE_NAME_MAX)
-                        rc = differs("a maintenance window's name is too long", err);
+                if (rc == 0 && (size >= MAINTENANCE_NAME_MAX || memchr(name, '\0', size)))
+                        rc = state_image_differs("a maintenance window's name cannot be one", err);
                 if (rc == 0)
                         memcpy(maintenance->windows[w].name, name, size);
         }
         maintenance->count = (uint32_t)count;
-        return rc;
+        return rc ? rc : maintenance_check(maintenance, err);
 }
 
 static int read_price_plan(struct image_in *in, struct price_plan *plan, struct err *err)
@@ -308,7 +288,7 @@ static int read_price_plan(struct image_in *in, struct price_plan *plan, struct 
         size_t shapes = 0;
         int rc;
 
-        if ((rc = read_numbers(in, "price plan", FIELD_U64, head, 3, err)) < 0 ||
+        if ((rc = state_image_numbers(in, "price plan", FIELD_U64, head, 3, err)) < 0 ||
             (rc = image_read_rows(in, "price shapes", &state_price_fields, plan->shapes,
                                   PRICE_SHAPES_MAX, sizeof plan->shapes[0], &shapes, err)) < 0)
                 return rc;
@@ -316,103 +296,70 @@ static int read_price_plan(struct image_in *in, struct price_plan *plan, struct 
         plan->revision = head[1];
         plan->priced = head[2] != 0;
         plan->shapes_count = (uint32_t)shapes;
-        return read_numbers(in, "prices", FIELD_U32, &plan->table,
-                            plan->priced ? sizeof plan->table / 4 : 0, err);
+        rc = state_image_numbers(in, "prices", FIELD_U32, &plan->table,
+                                 plan->priced ? sizeof plan->table / 4 : 0, err);
+        return rc ? rc : price_plan_check(plan, err);
 }
 
-static int read_runs(struct image_in *in, struct run_times *times, struct err *err)
+/* What is not kept, but follows from what is. */
+static int make_rest(struct state *state, struct err *err)
 {
-        struct runs *runs;
-        uint32_t kind;
-        int rc = read_numbers(in, "run kind", FIELD_U32, &kind, 1, err);
-
-        if (rc)
-                return rc;
-        if (kind >= run_times_kinds(times))
-                return differs("run times of a tenant that is not there", err);
-        runs = run_times_kind(times, kind);
-        if ((rc = read_rows(in, "runs", &state_runs_fields, runs, 1, sizeof *runs, err)) < 0 ||
-            (rc = read_numbers(in, "newest", FIELD_U32, runs->newest, RUN_TIMES_KEPT, err)) < 0)
-                return rc;
-        if (runs->sorted_count > RUN_TIMES_KEPT)
-                return differs("more run times than are kept", err);
-        return read_numbers(in, "sorted", FIELD_U32, runs->sorted, RUN_TIMES_KEPT, err);
-}
-
-static int read_accounts(struct image_in *in, struct accounts *accounts, struct err *err)
-{
-        size_t tenants = accounts->tenants, budgets = tenants * TENANT_BUDGETS_MAX;
-        uint32_t kinds = 0;
-        int rc = read_rows(in, "accounts", &state_accounts_fields, accounts, 1, sizeof *accounts,
-                           err);
-
-#define X(table, kind, count)                                                                     \
-        if (rc == 0)                                                                              \
-                rc = read_numbers(in, #table, kind, accounts->table, count, err);
-        NUMBERS(X, tenants)
-#undef X
-        if (rc == 0)
-                rc = read_rows(in, "briefs", &state_brief_fields, accounts->briefs, tenants,
-                               sizeof *accounts->briefs, err);
-        if (rc == 0)
-                rc = read_rows(in, "budgets", &state_budget_fields, accounts->budgets, budgets,
-                               sizeof *accounts->budgets, err);
-        if (rc == 0)
-                rc = read_numbers(in, "run kinds", FIELD_U32, &kinds, 1, err);
-        for (uint32_t k = 0; rc == 0 && k < kinds; k++)
-                rc = read_runs(in, accounts->times, err);
-        return rc;
-}
-
-static int read_policy(struct image_in *in, struct state *state, const struct tenancy *tenancy,
-                       uint32_t tenants, struct err *err)
-{
-        if (tenants != (tenancy ? tenancy->tenants_count : 0))
-                return differs("it was made under another policy", err);
-        if (!tenancy)
-                return 0;
-        state->accounts = accounts_new(tenancy, err);
-        return state->accounts ? read_accounts(in, state->accounts, err) : -ERR_NOMEM;
+        for (uint32_t s = 0; s < state->shapes_count; s++)
+                state_measure_shape(state, s, state->shapes[s].fits_count);
+        state_enter_all(state);
+        if (state->accounts)
+                isolation_follow(state);
+        return state_image_check_keys(state, err);
 }
 
 static int read_rest(struct image_in *in, struct state *state, const struct tenancy *tenancy,
                      struct err *err)
 {
-        uint32_t has[2];
+        uint32_t planned;
         int rc;
 
         if ((rc = read_words(in, state->vocab, err)) < 0 ||
             (rc = read_tables(in, state, err)) < 0 ||
-            (rc = read_numbers(in, "has", FIELD_U32, has, 2, err)) < 0 ||
             (rc = read_windows(in, &state->maintenance, err)) < 0 ||
-            (rc = read_policy(in, state, tenancy, has[0], err)) < 0)
+            (rc = state_image_read_accounts(in, tenancy, &state->accounts, err)) < 0 ||
+            (rc = state_image_numbers(in, "planned", FIELD_U32, &planned, 1, err)) < 0)
                 return rc;
-        state->plan_set = has[1] != 0;
+        state->plan_set = planned != 0;
         if (state->plan_set && (rc = read_price_plan(in, state->plan, err)) < 0)
                 return rc;
         if (in->at != in->end)
-                return differs("bytes follow behind its end", err);
-        for (uint32_t s = 0; s < state->shapes_count; s++)
-                state_measure_shape(state, s, state->shapes[s].fits_count);
-        state_enter_all(state);
-        isolation_follow(state);
-        return 0;
+                return state_image_differs("bytes follow behind its end", err);
+        rc = state_image_check(state, err);
+        return rc ? rc : make_rest(state, err);
+}
+
+static bool bounds_are_good(const struct state_bounds *bounds)
+{
+        return bounds->nodes_max - 1 < STATE_NODES_MAX &&
+               bounds->workloads_max - 1 < STATE_ROWS_MAX &&
+               bounds->members_max - 1 < STATE_ROWS_MAX &&
+               bounds->parts_max - 1 < STATE_ROWS_MAX &&
+               bounds->shapes_max - 1 < STATE_ROWS_MAX &&
+               bounds->buckets_max - 1 < STATE_ROWS_MAX && bounds->plans_max - 1 < STATE_ROWS_MAX;
 }
 
 int state_image_read(const void *bytes, size_t size, const struct model_table *models,
                      const struct tenancy *tenancy, struct state **ret_state, struct err *err)
 {
         struct image_in in = {.at = bytes, .end = (const unsigned char *)bytes + size};
-        struct state_bounds bounds;
+        struct state_bounds bounds = {0};
         struct state *state;
         uint64_t none;
         int rc;
 
         if ((rc = image_read_strings(&in, IMAGE_WORD, &none, err)) < 0 ||
-            (rc = read_rows(&in, "bounds", &state_bounds_fields, &bounds, 1, sizeof bounds,
+            (rc = state_image_rows(&in, "bounds", &state_bounds_fields, &bounds, 1, sizeof bounds,
                             err)) < 0 ||
             (rc = read_models(&in, models, err)) < 0)
                 return rc;
+        if (!bounds_are_good(&bounds))
+                return err_set(err, ERR_RANGE,
+                               "snapshot: its tables are larger than any pool's, or empty");
         state = state_new(models, &bounds);
         if (!state)
                 return err_set(err, ERR_NOMEM, "out of memory");

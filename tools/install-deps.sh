@@ -6,7 +6,8 @@ set -eu
 packages="gcc libc6-dev make meson ninja-build pkg-config python3
 clang libclang-rt-14-dev
 libcmocka-dev libjansson-dev libyaml-dev libxxhash-dev libsmartcols-dev
-libsqlite3-dev libsodium-dev libuv1-dev libmicrohttpd-dev libgnutls28-dev libcurl4-openssl-dev libsystemd-dev
+libsqlite3-dev libsodium-dev libuv1-dev libmicrohttpd-dev
+libgnutls28-dev libcurl4-openssl-dev libsystemd-dev
 tzdata"
 
 if ! command -v dpkg-query >/dev/null; then

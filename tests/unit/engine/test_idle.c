@@ -212,6 +212,25 @@ static void while_it_is_idle_it_does_not_rise(void **state)
         assert_int_equal(work(1)->standing, STANDING_PROTECTED);
 }
 
+/* Used for a moment while there was no room for it; then another makes room at that very tick. */
+static void who_is_due_again_does_not_rise_first(void **state)
+{
+        (void)state;
+        job(1, 2, "u", "d");
+        idle_since(1, 0);
+        tick_at(2 * H);
+        assert_int_equal(work(1)->standing, STANDING_SPARE);
+        job(2, 2, "u", "d");
+        assert_int_equal(work(2)->standing, STANDING_STANDARD);
+        at(2 * H + M);
+        idle_since(1, 2 * H + M);
+        idle_since(2, 2 * H + M);
+        assert_int_equal(work(1)->standing, STANDING_SPARE);    /* the limit is reached */
+        tick_at(4 * H + M);
+        assert_int_equal(work(2)->standing, STANDING_SPARE);
+        assert_int_equal(work(1)->standing, STANDING_SPARE);
+}
+
 static void another_policy_that_does_not_demote_lets_it_rise(void **state)
 {
         (void)state;
@@ -422,6 +441,7 @@ int main(void)
                 POOL(the_owner_is_warned_once_a_spell),
                 POOL(idle_work_lets_go_of_its_promise_and_others_rise),
                 POOL(while_it_is_idle_it_does_not_rise),
+                POOL(who_is_due_again_does_not_rise_first),
                 POOL(another_policy_that_does_not_demote_lets_it_rise),
                 POOL(what_waits_for_a_limit_takes_the_place_of_idle_work),
                 POOL(idle_work_may_be_stopped_by_all_others),

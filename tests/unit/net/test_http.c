@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "net/http.h"
+#include "net/problem.h"
 #include "tests/unit/net/world.h"
 
 static struct world *start(void)
@@ -223,6 +224,14 @@ static void what_is_no_http_gets_an_error_and_the_server_goes_on(void **state)
                 "GET /hello HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
                 "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n",
                 "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+                ("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n"
+                 "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n"),
+                "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx",
+                "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx",
+                "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1, 1\r\n\r\nx",
+                "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: +1\r\n\r\nx",
+                "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\nx",
+                "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: x, chunked\r\n\r\n0\r\n\r\n",
         };
         struct world_setup setup = {.limits = http_limits_default};
         setup.limits.request_ms_max = 200;
@@ -239,6 +248,119 @@ static void what_is_no_http_gets_an_error_and_the_server_goes_on(void **state)
                 close(fd);
                 assert_string_equal(ask(control, "/hello")->body, "hello");
         }
+        /* It is not the closed half that was refused. */
+        int fd = dial_tcp(world);
+        say(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx");
+        shutdown(fd, SHUT_WR);
+        assert_int_equal(hear(fd)->status, 200);
+        close(fd);
+        close(control);
+        assert_true(world_stop(world));
+}
+
+static void routes_answer_what_they_have_and_refuse_the_rest(void **state)
+{
+        (void)state;
+        static const struct {
+                const char *method, *path;
+                unsigned status;
+                const char *head, *body;
+        } rows[] = {
+                {"GET", "/v1/workloads/a%20b", 200, "X-Operation: getWorkload", "a b"},
+                {"DELETE", "/v1/workloads/a?force=1", 200, "X-Operation: cancelWorkload", "a"},
+                {"PUT", "/v1/workloads/a", 405, "Allow: GET, HEAD, DELETE", "there is no PUT of"},
+                {"BREW", "/v1/workloads/a", 405, "Allow: GET, HEAD, DELETE", "no OTHER of"},
+                {"OPTIONS", "/v1/workloads/a", 204, "Allow: GET, HEAD, DELETE", ""},
+                {"GET", "/v1/workloads/%zz", 400, PROBLEM_TYPE, "{name} in the path: "},
+                {"GET", "/v1/nothing", 404, PROBLEM_TYPE, "there is nothing at '/v1/nothing'"},
+                {"OPTIONS", "/v1/nothing", 404, PROBLEM_TYPE, "there is nothing at"},
+        };
+        struct world *world = start();
+        int fd = dial_unix(world);
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                say(fd, "%s %s HTTP/1.1\r\nHost: a\r\n\r\n", rows[i].method, rows[i].path);
+                struct heard *heard = hear(fd);
+                if (heard->status != rows[i].status)
+                        fail_msg("row %zu: %u", i, heard->status);
+                check_has(heard->head, rows[i].head);
+                check_has(heard->body, rows[i].body);
+        }
+        assert_int_equal(counter(fd, "accepted"), 1);
+        close(fd);
+        assert_true(world_stop(world));
+}
+
+/* Every allocation on the way of a request, and of a stream, fails once: some get 503 or are cut,
+ * and the server goes on. */
+static void a_server_without_memory_refuses_and_goes_on(void **state)
+{
+        (void)state;
+        struct world *world = start();
+        int control = dial_unix(world);
+        char body[3001], path[32];
+        unsigned refused = 0;
+        memset(body, 'm', 3000);
+        body[3000] = '\0';
+        assert_int_equal(ask(control, "/hello")->status, 200);
+        for (unsigned n = 1; n < 100; n++) {
+                snprintf(path, sizeof path, "/fail?n=%u", n);
+                assert_int_equal(ask(control, path)->status, 200);
+                int fd = dial_tcp(world), watcher = dial_tcp(world);
+                say(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3000\r\n\r\n%s", body);
+                struct heard *heard = hear(fd);
+                bool is_good = heard->status == 200 && strcmp(heard->body, body) == 0;
+                char begun[1024] = "";
+                say(watcher, "GET /stream HTTP/1.1\r\nHost: a\r\n\r\n");
+                bool is_open = hear_raw(watcher, begun, sizeof begun, 5000) > 0 &&
+                               strncmp(begun, "HTTP/1.1 200", 12) == 0;
+                refused += !is_good || !is_open;
+                close(fd);
+                close(watcher);
+                if (strcmp(ask(control, "/failed")->body, "no") == 0) {
+                        assert_true(is_good);
+                        assert_true(is_open);
+                        assert_in_range(refused, 4, n);
+                        break;
+                }
+                assert_in_range(n, 1, 98);
+        }
+        assert_string_equal(ask(control, "/hello")->body, "hello");
+        close(control);
+        assert_true(world_stop(world));
+}
+
+/* Every kind of connection that waits, and nothing turns meanwhile. */
+static void a_server_with_nothing_to_do_sleeps(void **state)
+{
+        (void)state;
+        static const char *const rows[] = {
+                "", /* nothing said */
+                "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n",
+                "GET /hel",
+                "GET /hello HTTP/1.1\r\nHost: a\r\nX-Half: ",
+                "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf",
+                "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhalf",
+                "GET /hold?id=x HTTP/1.1\r\nHost: a\r\n\r\n",
+                "GET /hold?id=x HTTP/1.1\r\nHost: a\r\n\r\nGET /hello HTTP/1.1\r\n",
+                "GET /stream HTTP/1.1\r\nHost: a\r\n\r\n",
+                "GET /big?bytes=60000000 HTTP/1.1\r\nHost: a\r\n\r\n", /* not read */
+        };
+        struct world *world = start();
+        int fds[ARRAY_LEN(rows)], control = dial_unix(world);
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                fds[i] = dial_tcp(world);
+                say(fds[i], "%s", rows[i]);
+        }
+        assert_true(counter_becomes(control, "exchanges", 3));
+        assert_true(counter_becomes(control, "streams", 1));
+        assert_true(is_at_rest());
+        /* And the same with the far end shut, as far as the server may see it. */
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+                shutdown(fds[i], SHUT_WR);
+        assert_int_equal(ask(control, "/hello")->status, 200);
+        assert_true(is_at_rest());
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+                close(fds[i]);
         close(control);
         assert_true(world_stop(world));
 }
@@ -460,6 +582,9 @@ int main(void)
                 cmocka_unit_test(a_unix_peer_is_who_the_kernel_says),
                 cmocka_unit_test(headers_are_found_in_any_case),
                 cmocka_unit_test(what_is_no_http_gets_an_error_and_the_server_goes_on),
+                cmocka_unit_test(routes_answer_what_they_have_and_refuse_the_rest),
+                cmocka_unit_test(a_server_without_memory_refuses_and_goes_on),
+                cmocka_unit_test(a_server_with_nothing_to_do_sleeps),
                 cmocka_unit_test(draining_lets_open_requests_end),
                 cmocka_unit_test(a_dead_owner_s_socket_is_replaced_and_a_live_one_s_not),
                 cmocka_unit_test(a_file_that_is_no_socket_stays),

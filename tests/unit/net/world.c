@@ -21,7 +21,9 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "net/problem.h"
+#include "net/routes.h"
 #include "net/sse.h"
 #include "net/uri.h"
 #include "tests/unit/check.h"
@@ -44,8 +46,6 @@ struct world {
         } held[HELD_MAX];
         struct http_stream *streams[STREAMS_MAX];
         uint64_t events;
-        unsigned timers;
-        bool is_clean;
 };
 
 /* ---- what the server does ---- */
@@ -282,8 +282,40 @@ static void on_certificate(struct world *world, struct http_exchange *exchange)
                 problem_answer(exchange, 0, &err, NULL);
 }
 
+static void on_fail(struct world *world, struct http_exchange *exchange)
+{
+        (void)world;
+        answer_text(exchange, "as you like");
+        mem_fail_at(query_number(exchange, "n"));
+}
+
+static void on_failed(struct world *world, struct http_exchange *exchange)
+{
+        bool happened = mem_fail_happened();
+
+        (void)world;
+        mem_fail_at(0);
+        answer_text(exchange, happened ? "yes" : "no");
+}
+
+/* ---- by way of routes ---- */
+
+static void on_workload(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        (void)arg;
+        http_answer_header(exchange, "X-Operation", match->route->operation);
+        answer_text(exchange, route_param(match, "name"));
+}
+
+static const struct route routes_table[] = {
+        {HTTP_GET, "/v1/workloads/{name}", "getWorkload", on_workload},
+        {HTTP_DELETE, "/v1/workloads/{name}", "cancelWorkload", on_workload},
+};
+
 static void on_request(struct http_exchange *exchange, void *arg)
 {
+        struct routes routes = {routes_table, ARRAY_LEN(routes_table), arg};
+
         static const struct {
                 const char *path;
                 void (*handler)(struct world *world, struct http_exchange *exchange);
@@ -294,6 +326,7 @@ static void on_request(struct http_exchange *exchange, void *arg)
                 {"/release", on_release}, {"/big", on_big},
                 {"/stream", on_stream},   {"/push", on_push},
                 {"/end", on_end},         {"/counters", on_counters},
+                {"/fail", on_fail},       {"/failed", on_failed},
                 {"/drain", on_drain},     {"/certificate", on_certificate},
         };
         struct err err;
@@ -303,6 +336,10 @@ static void on_request(struct http_exchange *exchange, void *arg)
                         rows[i].handler(arg, exchange);
                         return;
                 }
+        }
+        if (strncmp(http_path(exchange), "/v1/", 4) == 0) {
+                routes_serve(exchange, &routes);
+                return;
         }
         err_set(&err, ERR_NOT_FOUND, "there is no '%s'", http_path(exchange));
         problem_answer(exchange, 0, &err, NULL);
@@ -405,9 +442,9 @@ int dial_unix(const struct world *world)
         return fd;
 }
 
-int dial_tcp(const struct world *world)
+static int dial_port(uint16_t port)
 {
-        struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(world->port)};
+        struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
         assert_true(fd >= 0);
@@ -415,6 +452,16 @@ int dial_tcp(const struct world *world)
         if (connect(fd, (struct sockaddr *)&address, sizeof address) < 0)
                 fail_msg("connect: %s", strerror(errno));
         return fd;
+}
+
+int dial_tcp(const struct world *world)
+{
+        return dial_port(world->port);
+}
+
+int dial_tls_raw(const struct world *world)
+{
+        return dial_port(world->tls_port);
 }
 
 /* A server may have closed already; then what is heard says so. */
@@ -504,6 +551,15 @@ struct heard *ask(int fd, const char *path)
 {
         say(fd, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path);
         return hear(fd);
+}
+
+bool is_at_rest(void)
+{
+        struct timespec pause = {.tv_nsec = 400000000};
+
+        int64_t before_ns = time_cpu_ns();
+        nanosleep(&pause, NULL);
+        return time_cpu_ns() - before_ns < pause.tv_nsec / 5;
 }
 
 uint64_t counter(int fd, const char *name)

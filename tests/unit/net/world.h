@@ -16,6 +16,9 @@
  *     /counters         "accepted=1 requests=1 ..."
  *     /drain            http_drain()
  *     /certificate?n=1  takes another certificate
+ *     /fail?n=3         the third allocation of the server's thread from now on fails
+ *     /failed           "yes" or "no": whether it has; none will from now on
+ *     /v1/workloads/x   by routes: GET and DELETE answer with the name
  *     anything else     404
  */
 #pragma once
@@ -56,6 +59,7 @@ uint16_t world_tls_port(const struct world *world);
 
 int dial_unix(const struct world *world);
 int dial_tcp(const struct world *world);
+int dial_tls_raw(const struct world *world); /* TCP, to the port that expects TLS */
 void say(int fd, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 struct heard {
@@ -71,6 +75,9 @@ struct heard *ask(int fd, const char *path);
 /* What has come so far, or comes within `ms`; terminated. -1: the connection is closed. */
 int hear_raw(int fd, char *buf, size_t size, int ms);
 bool is_closed_within(int fd, int ms);
+
+/* Whether this process uses less than a fifth of a core while nobody does anything. */
+bool is_at_rest(void);
 
 /* A figure of /counters, by its name. */
 uint64_t counter(int fd, const char *name);

@@ -1,0 +1,307 @@
+#include "controller/api_handlers.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/str.h"
+#include "controller/live.h"
+#include "controller/works.h"
+#include "net/problem.h"
+#include "net/uri.h"
+
+#define JSON_TYPE "application/json"
+
+int64_t api_now_ms(void)
+{
+        struct timespec now;
+
+        (void)clock_gettime(CLOCK_REALTIME, &now);
+        return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- who asks ---- */
+
+bool api_begin(struct api *api, struct http_exchange *exchange, const struct route_match *match,
+               struct call *ret_call)
+{
+        const struct http_peer *peer = http_peer(exchange);
+        struct call call = {.api = api, .live = api->live, .exchange = exchange, .match = match};
+        struct err err = {0};
+
+        if (peer->kind == HTTP_PEER_UNIX) {
+                access_of_uid(peer->uid, api->own_uid, core_tenancy(api->live->core), &call.who);
+                if (call.who.pool_role == POOL_ROLE_NONE && call.who.grants_count == 0)
+                        (void)err_set(&err, ERR_DENIED,
+                                      "%s (uid %u) is no principal of this pool: ask an operator "
+                                      "to add 'principals: [{name: ..., uid: %u, tenants: ...}]' "
+                                      "to the policy",
+                                      call.who.name, peer->uid, peer->uid);
+        } else {
+                (void)err_set(&err, ERR_DENIED, "a token or a client certificate is needed here");
+        }
+        *ret_call = call;
+        if (err.code == ERR_OK)
+                return true;
+        problem_answer(exchange, peer->kind == HTTP_PEER_UNIX ? 403 : 401, &err, NULL);
+        return false;
+}
+
+/* ---- answering ---- */
+
+void api_fail(struct call *call, const struct err *err)
+{
+        problem_answer(call->exchange, 0, err, NULL);
+}
+
+/* An answer that waits for the disk. */
+struct reply {
+        struct http_exchange *exchange;
+        unsigned status;
+        char *text;                     /* of jansson's */
+};
+
+static void reply_done(void *arg, int rc, const struct err *err)
+{
+        struct reply *reply = arg;
+
+        if (rc < 0)
+                problem_answer(reply->exchange, 503, err, NULL);
+        else
+                http_answer(reply->exchange, reply->status, JSON_TYPE, reply->text,
+                            strlen(reply->text));
+        free(reply->text);
+        mem_free(reply);
+}
+
+/* NULL: answered. */
+static struct reply *new_reply(struct call *call, unsigned status, json_t *json)
+{
+        static const struct err no_memory = {ERR_NOMEM, "out of memory"};
+        struct reply *reply = mem_new(1, sizeof *reply);
+        char *text = json ? json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+
+        json_decref(json);
+        if (!reply || !text) {
+                mem_free(reply);
+                free(text);
+                api_fail(call, &no_memory);
+                return NULL;
+        }
+        *reply = (struct reply){call->exchange, status, text};
+        return reply;
+}
+
+void api_reply(struct call *call, unsigned status, json_t *json)
+{
+        struct reply *reply = new_reply(call, status, json);
+
+        if (reply)
+                core_when_durable(call->live->core, reply_done, reply);
+}
+
+void api_reply_text(struct call *call, const char *type, const char *bytes, size_t size)
+{
+        http_answer(call->exchange, 200, type, bytes, size);
+}
+
+void api_ignore(void *arg, int rc, const struct err *err)
+{
+        (void)arg;
+        (void)rc;
+        (void)err;
+}
+
+void api_commit(struct call *call, struct act *act, unsigned status, json_t *json)
+{
+        struct reply *reply = new_reply(call, status, json);
+
+        if (reply)
+                core_commit(act, reply_done, reply);
+        else
+                core_commit(act, api_ignore, NULL);
+}
+
+struct act *api_act(struct call *call)
+{
+        const char *reason = http_header(call->exchange, "Berth-Reason");
+        struct err err;
+        struct act *act = core_begin(call->live->core, call->who.name, reason ? reason : "",
+                                     api_now_ms(), &err);
+
+        if (!act)
+                problem_answer(call->exchange, 503, &err, NULL);
+        return act;
+}
+
+/* ---- what was asked ---- */
+
+bool api_query(struct call *call, const char *name, char *ret_value, size_t size)
+{
+        struct err err;
+
+        if (query_get(http_query(call->exchange), name, ret_value, size, &err) >= 0)
+                return true;
+        api_fail(call, &err);
+        return false;
+}
+
+bool api_query_number(struct call *call, const char *name, int64_t min, int64_t max,
+                      int64_t *ret_value)
+{
+        char text[32] = "";
+        struct err err;
+
+        if (!api_query(call, name, text, sizeof text))
+                return false;
+        if (text[0] == '\0' || num_i64(text, min, max, ret_value, &err) == 0)
+                return true;
+        (void)err_prefix(&err, "query '%s'", name);
+        api_fail(call, &err);
+        return false;
+}
+
+bool api_query_flag(struct call *call, const char *name, bool *ret_flag)
+{
+        char text[8] = "";
+        struct err err;
+
+        if (!api_query(call, name, text, sizeof text))
+                return false;
+        if (str_equal(text, "true") || str_equal(text, "1"))
+                *ret_flag = true;
+        else if (str_equal(text, "false") || str_equal(text, "0"))
+                *ret_flag = false;
+        else if (text[0]) {
+                (void)err_set(&err, ERR_INPUT, "query '%s': write true or false", name);
+                api_fail(call, &err);
+                return false;
+        }
+        return true;
+}
+
+bool api_body_is_json(const struct call *call)
+{
+        const char *type = http_header(call->exchange, "Content-Type");
+
+        return type && strncmp(type, JSON_TYPE, strlen(JSON_TYPE)) == 0;
+}
+
+json_t *api_body(struct call *call)
+{
+        size_t size;
+        const char *body = http_body(call->exchange, &size);
+        json_error_t why;
+        struct err err;
+        json_t *json = size == 0 ? json_object()
+                                 : json_loadb(body, size, JSON_REJECT_DUPLICATES, &why);
+
+        if (json && json_is_object(json))
+                return json;
+        (void)err_set(&err, ERR_INPUT, "the body is no JSON object%s%s", json ? "" : ": ",
+                      json ? "" : why.text);
+        json_decref(json);
+        api_fail(call, &err);
+        return NULL;
+}
+
+/* ---- the path's workload ---- */
+
+struct named {
+        const struct who *who;
+        uint64_t id;
+};
+
+static int see_named(void *arg, const struct object *object, struct err *err)
+{
+        struct named *named = arg;
+
+        (void)err;
+        if (!access_may(named->who, ACTION_SEE, object->tenant))
+                return 0;
+        named->id = object->id;
+        return 1;
+}
+
+static uint64_t find_named(struct call *call, const char *name, struct err *err)
+{
+        char tenant[TENANT_PATH_MAX] = "";
+        struct named named = {.who = &call->who};
+        struct object_filter filter = {.kind = OBJECT_WORKLOAD, .name = name, .live = true,
+                                       .ended = true};
+
+        if (query_get(http_query(call->exchange), "tenant", tenant, sizeof tenant, err) < 0)
+                return 0;
+        if (tenant[0])
+                filter.tenant = tenant;
+        (void)objects_list(core_view(call->live->core), &filter, see_named, &named, err);
+        return named.id;
+}
+
+uint64_t api_workload(struct call *call)
+{
+        const char *id = route_param(call->match, "id");
+        uint64_t number = 0;
+        struct err err = {0};
+
+        if (num_u64(id, 1, INT64_MAX, &number, NULL) == 0)
+                return number;
+        number = find_named(call, id, &err);
+        if (number == 0) {
+                if (err.code == ERR_OK)
+                        (void)err_set(&err, ERR_NOT_FOUND,
+                                      "there is no workload '%s' here, or it is not for %s to see",
+                                      id, call->who.name);
+                api_fail(call, &err);
+        }
+        return number;
+}
+
+/* In the words of something that may not be seen, unless it is known to who asks. */
+static void fail_not_live(struct call *call, uint64_t id, const char *what)
+{
+        struct object_copy *copy;
+        struct err err;
+        bool seen = false;
+
+        if (objects_get(core_view(call->live->core), OBJECT_WORKLOAD, id, &copy, NULL) == 0) {
+                seen = access_may(&call->who, ACTION_SEE, copy->object.tenant);
+                mem_free(copy);
+        }
+        if (seen)
+                (void)err_set(&err, ERR_NOT_FOUND, "%s has ended: 'berth status %" PRIu64
+                              "' says how", what, id);
+        else
+                (void)err_set(&err, ERR_NOT_FOUND, "%s is not here, or not for %s to see", what,
+                              call->who.name);
+        api_fail(call, &err);
+}
+
+struct work *api_live_work(struct call *call, enum action action)
+{
+        uint64_t id = api_workload(call);
+        struct work *work = id ? works_find(core_works(call->live->core), id) : NULL;
+        char what[48];
+        struct err err;
+
+        if (id == 0)
+                return NULL;
+        (void)snprintf(what, sizeof what, "workload %" PRIu64, id);
+        if (!work) {
+                fail_not_live(call, id, what);
+                return NULL;
+        }
+        bool own = str_equal(work->user, call->who.name) &&
+                   access_may(&call->who, ACTION_SUBMIT, work->tenant);
+        if (action == ACTION_MANAGE && own)
+                return work;
+        if (access_need(&call->who, action, work->tenant, what, &err) < 0) {
+                api_fail(call, &err);
+                return NULL;
+        }
+        return work;
+}

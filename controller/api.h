@@ -1,0 +1,79 @@
+/* api.h - the HTTP API: one table of routes over the live pool.
+ *
+ * Not pure. One thread: that of the loop. docs/api.md says what each call takes and answers. Every
+ * handler begins with api_begin(), so that who asks is known before anything is looked at; every
+ * answer is given when all that was decided before it is durable.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "controller/access.h"
+#include "net/routes.h"
+
+struct act;
+struct live;
+struct work;
+
+struct api {
+        struct live *live;
+        uint32_t own_uid;
+        const char *version;
+};
+
+extern const struct route api_routes[];
+extern const size_t api_routes_count;
+
+/* The node's exchange that waits is answered, where there is something new. For live->changed. */
+struct node_entry;
+void api_node_changed(void *api, struct node_entry *node);
+/* Exchanges that have waited long enough are answered as things are. */
+void api_end_waits(struct api *api, int64_t now_ms);
+/* Who asked an agent for something and got no answer in time is told so. */
+void api_end_wants(struct api *api, int64_t now_ms);
+
+/* ---- for the handlers: api.c ---- */
+
+struct call {
+        struct api *api;
+        struct live *live;
+        struct http_exchange *exchange;
+        const struct route_match *match;
+        struct who who;
+};
+
+/* False: who asks is nobody; it has been answered. */
+bool api_begin(struct api *api, struct http_exchange *exchange, const struct route_match *match,
+               struct call *ret_call);
+/* The wall clock. */
+int64_t api_now_ms(void);
+
+/* Answers with the problem. */
+void api_fail(struct call *call, const struct err *err);
+/* Answers, when all that was decided until now is durable; takes the value (NULL: out of memory). */
+void api_reply(struct call *call, unsigned status, json_t *json);
+void api_reply_text(struct call *call, const char *type, const char *bytes, size_t size);
+/* Answers when the act is durable. */
+void api_commit(struct call *call, struct act *act, unsigned status, json_t *json);
+
+/* An act in the name of who asks, with the reason they gave. NULL: answered. */
+struct act *api_act(struct call *call);
+
+/* The value in the query, or what stands in `ret_value`. False: answered. */
+bool api_query(struct call *call, const char *name, char *ret_value, size_t size);
+bool api_query_number(struct call *call, const char *name, int64_t min, int64_t max,
+                      int64_t *ret_value);
+bool api_query_flag(struct call *call, const char *name, bool *ret_flag);
+/* The body as an object of JSON; an empty one is {}. NULL: answered. */
+json_t *api_body(struct call *call);
+bool api_body_is_json(const struct call *call);
+/* The number of the path's workload: {id} is one, or a name. 0: answered. */
+uint64_t api_workload(struct call *call);
+/* That live workload, which who asks may `action`. NULL: answered. */
+struct work *api_live_work(struct call *call, enum action action);
+
+#define API_LIMIT_DEFAULT 100
+#define API_LIMIT_MAX     1000

@@ -1,0 +1,360 @@
+/* Queue, pool, nodes, tenants; and how the controller is. */
+#include "controller/api_handlers.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/str.h"
+#include "controller/live.h"
+#include "controller/nodes.h"
+#include "controller/view.h"
+#include "controller/works.h"
+#include "engine/explain.h"
+#include "proto/explain_json.h"
+#include "proto/explain_text.h"
+#include "proto/when.h"
+
+/* ---- who sees how much ---- */
+
+/* The tenant that is asked for, which who asks may see; "" for the whole pool, which only some may.
+ * False: answered. */
+static bool asked_tenant(struct call *call, char ret_tenant[TENANT_PATH_MAX])
+{
+        struct err err;
+
+        ret_tenant[0] = '\0';
+        if (!api_query(call, "tenant", ret_tenant, TENANT_PATH_MAX))
+                return false;
+        if (ret_tenant[0] == '\0' && !access_may(&call->who, ACTION_SEE_ALL, NULL) &&
+            call->who.grants_count > 0)
+                (void)str_copy(ret_tenant, TENANT_PATH_MAX, call->who.grants[0].tenant);
+        if (ret_tenant[0] == '\0') {
+                if (access_need(&call->who, ACTION_SEE_ALL, NULL, "the pool", &err) == 0)
+                        return true;
+        } else if (access_need(&call->who, ACTION_SEE, ret_tenant, ret_tenant, &err) == 0) {
+                return true;
+        }
+        api_fail(call, &err);
+        return false;
+}
+
+static const char *or_null(const char *text)
+{
+        return text[0] ? text : NULL;
+}
+
+void get_queue(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        char tenant[TENANT_PATH_MAX];
+        int64_t limit = 50;
+        struct call call;
+
+        if (api_begin(arg, exchange, match, &call) && asked_tenant(&call, tenant) &&
+            api_query_number(&call, "limit", 1, API_LIMIT_MAX, &limit))
+                api_reply(&call, 200, view_queue(call.live, or_null(tenant), (uint32_t)limit));
+}
+
+void get_pool(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        struct call call;
+
+        if (api_begin(arg, exchange, match, &call))
+                api_reply(&call, 200, view_pool(call.live));
+}
+
+void get_tenants(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        char tenant[TENANT_PATH_MAX];
+        struct call call;
+
+        if (api_begin(arg, exchange, match, &call) && asked_tenant(&call, tenant))
+                api_reply(&call, 200, view_tenants(call.live, or_null(tenant)));
+}
+
+void get_notices(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        char tenant[TENANT_PATH_MAX];
+        struct call call;
+
+        if (api_begin(arg, exchange, match, &call) && asked_tenant(&call, tenant))
+                api_reply(&call, 200, view_notices(call.live, or_null(tenant)));
+}
+
+/* ---- nodes ---- */
+
+void get_nodes(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        int64_t limit = API_LIMIT_DEFAULT, after = 0;
+        struct node_entry *node;
+        uint32_t cursor = 0, shown = 0, number = 0;
+        struct call call;
+
+        if (!api_begin(arg, exchange, match, &call) ||
+            !api_query_number(&call, "limit", 1, API_LIMIT_MAX, &limit) ||
+            !api_query_number(&call, "after", 1, UINT32_MAX, &after))
+                return;
+        bool who = access_may(&call.who, ACTION_SEE_ALL, NULL);
+        json_t *json = json_object(), *rows = json_array();
+        while ((node = nodes_next(call.live->nodes, &cursor))) {
+                number++;
+                if (number <= after || !node->described)
+                        continue;
+                if (shown++ == limit) {
+                        view_set(json, "next", json_integer(number - 1));
+                        break;
+                }
+                (void)json_array_append_new(rows, view_node(call.live, node, who));
+        }
+        view_set(json, "nodes", rows);
+        api_reply(&call, 200, json);
+}
+
+/* NULL: answered. */
+static struct node_entry *asked_node(struct call *call)
+{
+        const char *name = route_param(call->match, "node");
+        struct node_entry *node = nodes_find(call->live->nodes, name);
+        struct err err;
+
+        if (access_need(&call->who, ACTION_OPERATE, NULL, "nodes", &err) == 0) {
+                if (node && node->described)
+                        return node;
+                (void)err_set(&err, ERR_NOT_FOUND, "the pool document has no node '%s'", name);
+        }
+        api_fail(call, &err);
+        return NULL;
+}
+
+static void change_drain(struct call *call, struct node_entry *node, bool drained, int64_t by_ms)
+{
+        struct act *act = api_act(call);
+        struct err err;
+
+        if (!act)
+                return;
+        if (live_drain(call->live, act, node, drained, by_ms, &err) < 0) {
+                core_commit(act, api_ignore, NULL);
+                api_fail(call, &err);
+                return;
+        }
+        api_commit(call, act, 200, view_node(call->live, node, true));
+}
+
+void post_drain(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        struct node_entry *node;
+        struct call call;
+        struct err err;
+        json_t *body;
+        int64_t by_ms = 0;
+
+        if (!api_begin(arg, exchange, match, &call) || !(node = asked_node(&call)) ||
+            !(body = api_body(&call)))
+                return;
+        const char *by = json_string_value(json_object_get(body, "by"));
+        if (by && when_parse(by, &by_ms, &err) < 0) {
+                (void)err_prefix(&err, "field 'by'");
+                api_fail(&call, &err);
+        } else {
+                change_drain(&call, node, true, by_ms);
+        }
+        json_decref(body);
+}
+
+void post_undrain(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        struct node_entry *node;
+        struct call call;
+
+        if (api_begin(arg, exchange, match, &call) && (node = asked_node(&call)))
+                change_drain(&call, node, false, 0);
+}
+
+void post_freeze(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        struct input input = {.kind = INPUT_FREEZE_SET};
+        struct call call;
+        struct err err = {0};
+        json_t *body;
+
+        if (!api_begin(arg, exchange, match, &call) || !(body = api_body(&call)))
+                return;
+        const char *plane = json_string_value(json_object_get(body, "plane"));
+        const json_t *frozen = json_object_get(body, "frozen");
+        int word = plane ? vocab_find(core_state(call.live->core)->vocab, plane) : 0;
+        if (access_need(&call.who, ACTION_OPERATE, NULL, "the pool", &err) == 0 && !frozen)
+                (void)err_set(&err, ERR_INPUT, "field 'frozen' is missing: write true or false");
+        else if (err.code == ERR_OK && plane && word == 0)
+                (void)err_set(&err, ERR_NOT_FOUND, "the pool has no plane '%s'", plane);
+        input.freeze.plane = (uint16_t)word;
+        input.freeze.frozen = json_is_true(frozen);
+        json_decref(body);
+        struct act *act = err.code == ERR_OK ? api_act(&call) : NULL;
+        if (act && core_input(act, &input, NULL, &err) == 0) {
+                api_commit(&call, act, 200, json_pack("{s:b}", "frozen", input.freeze.frozen));
+                return;
+        }
+        if (act)
+                core_commit(act, api_ignore, NULL);
+        if (err.code != ERR_OK)
+                api_fail(&call, &err);
+}
+
+/* ---- capacity explained ---- */
+
+static void write_idle(struct call *call, const struct explained_idle *idle, bool as_text)
+{
+        const struct explain_names names = {.state = core_state(call->live->core), .clock = true};
+        char *bytes = NULL;
+        size_t size = 0;
+        struct err err = {ERR_NOMEM, "out of memory"};
+
+        if (as_text) {
+                FILE *file = open_memstream(&bytes, &size);
+                if (file) {
+                        explain_idle_text(file, idle, &names);
+                        (void)fclose(file);
+                }
+        } else if (explain_idle_json(idle, &names, &bytes, &err) == 0) {
+                size = strlen(bytes);
+        }
+        if (bytes)
+                api_reply_text(call, as_text ? "text/plain; charset=utf-8" : "application/json",
+                               bytes, size);
+        else
+                api_fail(call, &err);
+        free(bytes);
+}
+
+void get_idle(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        char format[8] = "json";
+        struct explained_idle *idle;
+        struct call call;
+        struct err err = {ERR_NOMEM, "out of memory"};
+
+        if (!api_begin(arg, exchange, match, &call) ||
+            !api_query(&call, "format", format, sizeof format))
+                return;
+        if (access_need(&call.who, ACTION_SEE_ALL, NULL, "idle capacity", &err) < 0) {
+                api_fail(&call, &err);
+                return;
+        }
+        idle = mem_new(1, sizeof *idle);
+        if (idle && explain_idle(core_memo(call.live->core), core_state(call.live->core),
+                                 api_now_ms(), idle, &err) == 0)
+                write_idle(&call, idle, str_equal(format, "text"));
+        else
+                api_fail(&call, &err);
+        mem_free(idle);
+}
+
+static void write_fits(struct call *call, uint16_t tenant, uint16_t class, bool as_text)
+{
+        const struct explain_names names = {.state = core_state(call->live->core), .clock = true};
+        struct explained_fits *fits = mem_new(1, sizeof *fits);
+        char *bytes = NULL;
+        size_t size = 0;
+        struct err err = {ERR_NOMEM, "out of memory"};
+
+        if (!fits || explain_fits(core_memo(call->live->core), core_state(call->live->core), tenant,
+                                  class, api_now_ms(), fits, &err) < 0) {
+                api_fail(call, &err);
+                mem_free(fits);
+                return;
+        }
+        if (as_text) {
+                FILE *file = open_memstream(&bytes, &size);
+                if (file) {
+                        explain_fits_text(file, fits, &names);
+                        (void)fclose(file);
+                }
+        } else if (explain_fits_json(fits, &names, &bytes, &err) == 0) {
+                size = strlen(bytes);
+        }
+        if (bytes)
+                api_reply_text(call, as_text ? "text/plain; charset=utf-8" : "application/json",
+                               bytes, size);
+        else
+                api_fail(call, &err);
+        free(bytes);
+        mem_free(fits);
+}
+
+void get_fits(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        char tenant[TENANT_PATH_MAX], class[TENANCY_WORD_MAX] = "", format[8] = "json";
+        const struct tenancy *tenancy;
+        struct call call;
+        struct err err;
+
+        if (!api_begin(arg, exchange, match, &call) || !asked_tenant(&call, tenant) ||
+            !api_query(&call, "class", class, sizeof class) ||
+            !api_query(&call, "format", format, sizeof format))
+                return;
+        tenancy = core_tenancy(call.live->core);
+        int number = tenancy && tenant[0] ? tenancy_find(tenancy, tenant) : 0;
+        int class_number = !tenancy   ? 0
+                           : class[0] ? tenancy_class_find(tenancy, class)
+                                      : tenancy->default_class;
+        if (number < 0 || class_number < 0 || (tenancy && class_number >= CLASSES_MAX)) {
+                if (number >= 0 && class[0] == '\0')
+                        (void)err_set(&err, ERR_INPUT, "the policy has no default_class: name one "
+                                                       "with 'class'");
+                else
+                        (void)err_set(&err, ERR_NOT_FOUND, "the policy has no %s '%s'",
+                                      number < 0 ? "tenant" : "class", number < 0 ? tenant : class);
+                api_fail(&call, &err);
+                return;
+        }
+        write_fits(&call, (uint16_t)number, (uint16_t)class_number, str_equal(format, "text"));
+}
+
+/* ---- how the controller is ---- */
+
+/* Healthy is who makes progress: commits go through, and the clock was ticked lately. */
+static void answer_health(struct api *api, struct http_exchange *exchange)
+{
+        struct writer_stats stats;
+        int64_t cycle_ms = api_now_ms() - core_state(api->live->core)->now_ms;
+        char text[512];
+
+        core_stats(api->live->core, &stats);
+        bool good = stats.state == WRITER_WORKING && stats.busy_ms < 10000 && cycle_ms < 60000;
+        json_t *json = json_pack("{s:s,s:I,s:I,s:I,s:I}", "status", good ? "ok" : "failing",
+                                 "cycle_age_ms", (json_int_t)cycle_ms, "commit_busy_ms",
+                                 (json_int_t)stats.busy_ms, "waiting_batches",
+                                 (json_int_t)stats.waiting_batches, "durable_seq",
+                                 (json_int_t)stats.durable_seq);
+        if (stats.state == WRITER_FAILED)
+                view_set(json, "store", json_string(stats.failure.text));
+        size_t size = json_dumpb(json, text, sizeof text, JSON_COMPACT);
+        json_decref(json);
+        http_answer(exchange, good ? 200 : 503, "application/json", text,
+                    size < sizeof text ? size : 0);
+}
+
+void get_health(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        (void)match;
+        answer_health(arg, exchange);
+}
+
+void get_ready(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        (void)match;
+        answer_health(arg, exchange);
+}
+
+void get_version(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        struct api *api = arg;
+        struct call call;
+
+        if (api_begin(arg, exchange, match, &call))
+                api_reply(&call, 200, json_pack("{s:s,s:i}", "version", api->version,
+                                                "agent_protocol", 1));
+}

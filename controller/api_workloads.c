@@ -1,0 +1,562 @@
+/* Workloads: submitted, listed, explained, cancelled. */
+#include "controller/api_handlers.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "controller/live.h"
+#include "controller/submit.h"
+#include "controller/view.h"
+#include "controller/works.h"
+#include "engine/explain.h"
+#include "net/problem.h"
+#include "proto/explain_json.h"
+#include "proto/explain_text.h"
+#include "proto/workload_doc.h"
+#include "store/keys.h"
+
+/* ---- submitting ---- */
+
+/* As it stands now, before its row is on the disk. */
+static json_t *fresh_workload(struct call *call, const struct submission *submission,
+                              uint64_t id)
+{
+        const struct workload_doc *document = submission->document;
+        bool live = works_find(core_works(call->live->core), id) != NULL;
+        const struct object object = {.kind = OBJECT_WORKLOAD,
+                                      .id = id,
+                                      .tenant = document->tenant,
+                                      .name = document->name,
+                                      .class = document->class_name,
+                                      .owner = call->who.name,
+                                      .state = live ? "live" : "refused",
+                                      .detail = "",
+                                      .created_ms = core_now_ms(call->live->core),
+                                      .ended_ms = live ? 0 : core_now_ms(call->live->core)};
+
+        return view_workload(call->live, &object, false);
+}
+
+/* Of many only what tells them apart: an array may have 10,000 tasks. */
+static json_t *fresh_row(struct call *call, uint64_t id)
+{
+        const struct work *work = works_find(core_works(call->live->core), id);
+        json_t *row = json_object();
+
+        view_set(row, "id", json_integer((json_int_t)id));
+        view_set(row, "state", json_string(work ? view_state(call->live, work) : "refused"));
+        return row;
+}
+
+static json_t *fresh_list(struct call *call, const struct submission *submission,
+                          const struct submitted *submitted)
+{
+        json_t *list, *json;
+
+        if (submitted->count == 1)
+                return fresh_workload(call, submission, submitted->first_id);
+        json = json_object();
+        list = json_array();
+        for (uint32_t i = 0; i < submitted->count; i++)
+                (void)json_array_append_new(list, fresh_row(call, submitted->first_id + i));
+        view_set(json, "name", json_string(submission->document->name));
+        view_set(json, "workloads", list);
+        return json;
+}
+
+/* A request whose key is on its way to the disk with the first one. */
+struct repeated {
+        struct call call;
+        char key[KEY_MAX + 1];
+        uint8_t hash[STORE_HASH_BYTES];
+};
+
+static bool answered_before(struct call *call, const char *key, const uint8_t hash[]);
+
+static void repeat_done(void *arg, int rc, const struct err *err)
+{
+        static const struct err gone = {ERR_IO, "the first request with this key came to nothing: "
+                                                "try again"};
+        struct repeated *repeated = arg;
+
+        if (rc < 0)
+                problem_answer(repeated->call.exchange, 503, err, NULL);
+        else if (!answered_before(&repeated->call, repeated->key, repeated->hash))
+                problem_answer(repeated->call.exchange, 503, &gone, NULL);
+        mem_free(repeated);
+}
+
+/* It waits for the first one, and gets its answer. */
+static void wait_for_first(struct call *call, const char *key, const uint8_t hash[])
+{
+        struct repeated *repeated = mem_new(1, sizeof *repeated);
+        struct err err;
+
+        if (!repeated || !str_copy(repeated->key, sizeof repeated->key, key)) {
+                mem_free(repeated);
+                (void)err_set(&err, ERR_NOMEM, "out of memory");
+                api_fail(call, &err);
+                return;
+        }
+        repeated->call = *call;
+        memcpy(repeated->hash, hash, sizeof repeated->hash);
+        core_when_durable(call->live->core, repeat_done, repeated);
+}
+
+/* The first answer again, where the key is known. True: answered, or it will be. */
+static bool answered_before(struct call *call, const char *key, const uint8_t hash[])
+{
+        struct key_entry entry;
+        struct err err;
+
+        if (core_holds_key(call->live->core, call->who.name, key)) {
+                wait_for_first(call, key, hash);
+                return true;
+        }
+        int rc = keys_find(core_view(call->live->core), call->who.name, key, hash, api_now_ms(),
+                           &entry, &err);
+
+        if (rc == -ERR_NOT_FOUND)
+                return false;
+        if (rc == 0) {
+                http_answer(call->exchange, entry.status, "application/json", entry.body,
+                            entry.size);
+                mem_free((void *)(uintptr_t)entry.body);
+                return true;
+        }
+        problem_answer(call->exchange, rc == -ERR_EXISTS ? 409 : 503, &err, NULL);
+        return true;
+}
+
+static int keep_key(struct call *call, struct act *act, const char *key, const uint8_t hash[],
+                    unsigned status, const json_t *json, struct err *err)
+{
+        char *text = json_dumps(json, JSON_COMPACT);
+        struct key_entry entry = {.actor = call->who.name,
+                                  .key = key,
+                                  .until_ms = api_now_ms() + KEY_LIFE_MS,
+                                  .status = status,
+                                  .body = text,
+                                  .size = text ? strlen(text) : 0};
+
+        memcpy(entry.request, hash, sizeof entry.request);
+        int rc = text ? core_key(act, &entry, err) : -ERR_NOMEM;
+        free(text);
+        return rc;
+}
+
+static void explain_submission(struct call *call, struct submission *submission)
+{
+        struct explanation *record = mem_new(1, sizeof *record);
+        const struct explain_names names = {.state = core_state(call->live->core), .clock = true};
+        char text[EXPLAIN_TEXT_MAX], *explained = NULL;
+        struct err err = {ERR_NOMEM, "out of memory"};
+        json_t *json;
+
+        if (!record || submission_explain(call->live->core, submission, api_now_ms(), record,
+                                          &err) < 0 ||
+            explain_json(record, &names, &explained, &err) < 0) {
+                mem_free(record);
+                api_fail(call, &err);
+                return;
+        }
+        json = json_object();
+        view_set(json, "dry_run", json_true());
+        view_set(json, "verdict", json_string(verdict_name(record->verdict)));
+        view_set(json, "summary", json_string(explain_summary(record, &names, text)));
+        view_set(json, "standing",
+                 record->standing == STANDINGS_END ? json_null()
+                                                   : json_string(standing_name(record->standing)));
+        view_set(json, "explanation", json_loads(explained, 0, NULL));
+        free(explained);
+        mem_free(record);
+        api_reply(call, 200, json);
+}
+
+/* The engine would not take it: why stands in the answer. It is known, as one that has ended. */
+static void answer_refused(struct call *call, struct submission *submission,
+                           const struct submitted *submitted)
+{
+        struct explanation *record = mem_new(1, sizeof *record);
+        const struct explain_names names = {.state = core_state(call->live->core), .clock = true};
+        char text[EXPLAIN_TEXT_MAX];
+        struct err err;
+        json_t *extra = json_object();
+
+        view_set(extra, "id", json_integer((json_int_t)submitted->first_id));
+        view_set(extra, "state", json_string("refused"));
+        (void)err_set(&err, ERR_INPUT, "workload '%s' is refused", submission->document->name);
+        if (record && submission_explain(call->live->core, submission, api_now_ms(), record,
+                                         NULL) == 0) {
+                view_set(extra, "verdict", json_string(verdict_name(record->verdict)));
+                (void)err_set(&err, ERR_INPUT, "workload '%s' is refused, %s: %s",
+                              submission->document->name, verdict_name(record->verdict),
+                              explain_summary(record, &names, text));
+        }
+        problem_answer(call->exchange, 422, &err, extra);
+        json_decref(extra);
+        mem_free(record);
+}
+
+static void submit(struct call *call, struct submission *submission, const char *key,
+                   const uint8_t hash[])
+{
+        struct submitted submitted;
+        struct err err = {0};
+        struct act *act = api_act(call);
+        json_t *json;
+
+        if (!act)
+                return;
+        if (submission_decide(act, call->live->core, submission, &call->who, &submitted, &err) <
+            0) {
+                core_commit(act, api_ignore, NULL);
+                api_fail(call, &err);
+                return;
+        }
+        if (submitted.refused == submitted.count) {
+                core_commit(act, api_ignore, NULL);
+                answer_refused(call, submission, &submitted);
+                return;
+        }
+        json = fresh_list(call, submission, &submitted);
+        if (key && json && keep_key(call, act, key, hash, 201, json, &err) < 0) {
+                core_undo(act);         /* else a repetition would submit it twice */
+                core_commit(act, api_ignore, NULL);
+                json_decref(json);
+                api_fail(call, &err);
+                return;
+        }
+        api_commit(call, act, 201, json);
+}
+
+void post_workload(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        struct submission submission = {0};
+        uint8_t hash[STORE_HASH_BYTES];
+        struct call call;
+        struct err err;
+        bool dry_run = false;
+        size_t size;
+
+        if (!api_begin(arg, exchange, match, &call) ||
+            !api_query_flag(&call, "dry_run", &dry_run))
+                return;
+        const char *key = http_header(exchange, "Idempotency-Key");
+        const char *body = http_body(exchange, &size);
+        if (key) {
+                key_request_hash("postWorkload", body, size, hash);
+                if (answered_before(&call, key, hash))
+                        return;
+        }
+        if (submission_read(call.live->core, body, size, api_body_is_json(&call),
+                            access_home(&call.who), &submission, &err) < 0 ||
+            access_need(&call.who, ACTION_SUBMIT, submission.document->tenant,
+                        submission.document->tenant, &err) < 0)
+                api_fail(&call, &err);
+        else if (dry_run)
+                explain_submission(&call, &submission);
+        else
+                submit(&call, &submission, key, hash);
+        submission_done(&submission);
+}
+
+/* ---- looking ---- */
+
+struct listing {
+        struct call *call;
+        json_t *rows;
+        const char *state;              /* wanted of live ones; NULL: any */
+        uint32_t left;
+        uint64_t last_id;
+        bool more;
+};
+
+static int list_row(void *arg, const struct object *object, struct err *err)
+{
+        struct listing *listing = arg;
+        json_t *row;
+
+        (void)err;
+        if (!access_may(&listing->call->who, ACTION_SEE, object->tenant))
+                return 0;
+        row = view_workload(listing->call->live, object, false);
+        if (listing->state &&
+            !str_equal(json_string_value(json_object_get(row, "state")), listing->state)) {
+                json_decref(row);
+                return 0;
+        }
+        if (listing->left == 0) {
+                json_decref(row);
+                listing->more = true;
+                return 1;
+        }
+        listing->left--;
+        listing->last_id = object->id;
+        (void)json_array_append_new(listing->rows, row);
+        return 0;
+}
+
+static const char *or_null(const char *text)
+{
+        return text[0] ? text : NULL;
+}
+
+void get_workloads(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        char tenant[TENANT_PATH_MAX] = "", class[TENANCY_WORD_MAX] = "", name[256] = "",
+             state[32] = "live";
+        int64_t limit = API_LIMIT_DEFAULT, after = 0;
+        struct call call;
+        struct err err;
+        bool mine = false;
+
+        if (!api_begin(arg, exchange, match, &call) ||
+            !api_query(&call, "tenant", tenant, sizeof tenant) ||
+            !api_query(&call, "class", class, sizeof class) ||
+            !api_query(&call, "name", name, sizeof name) ||
+            !api_query(&call, "state", state, sizeof state) ||
+            !api_query_flag(&call, "mine", &mine) ||
+            !api_query_number(&call, "limit", 1, API_LIMIT_MAX, &limit) ||
+            !api_query_number(&call, "after", 1, INT64_MAX, &after))
+                return;
+        bool all = str_equal(state, "all"), live = str_equal(state, "live");
+        struct listing listing = {.call = &call, .rows = json_array(), .left = (uint32_t)limit,
+                                  .state = all || live ? NULL : state};
+        const struct object_filter filter = {.kind = OBJECT_WORKLOAD,
+                                             .tenant = or_null(tenant),
+                                             .class = or_null(class),
+                                             .name = or_null(name),
+                                             .owner = mine ? call.who.name : NULL,
+                                             .live = true,
+                                             .ended = !live,
+                                             .after_id = (uint64_t)after};
+        if (objects_list(core_view(call.live->core), &filter, list_row, &listing, &err) < 0) {
+                json_decref(listing.rows);
+                api_fail(&call, &err);
+                return;
+        }
+        json_t *json = json_object();
+        view_set(json, "workloads", listing.rows);
+        if (listing.more)
+                view_set(json, "next", json_integer((json_int_t)listing.last_id));
+        api_reply(&call, 200, json);
+}
+
+static void show_workload(struct call *call, uint64_t id)
+{
+        struct object_copy *copy;
+        char what[48];
+        struct err err;
+        int rc = objects_get(core_view(call->live->core), OBJECT_WORKLOAD, id, &copy, &err);
+
+        (void)snprintf(what, sizeof what, "workload %" PRIu64, id);
+        if (rc == -ERR_NOT_FOUND)
+                (void)err_set(&err, ERR_NOT_FOUND, "%s is not here, or not for %s to see", what,
+                              call->who.name);
+        if (rc == 0 &&
+            access_need(&call->who, ACTION_SEE, copy->object.tenant, what, &err) < 0) {
+                mem_free(copy);
+                rc = -ERR_NOT_FOUND;
+        }
+        if (rc < 0) {
+                api_fail(call, &err);
+                return;
+        }
+        json_t *json = view_workload(call->live, &copy->object, true);
+        mem_free(copy);
+        api_reply(call, 200, json);
+}
+
+void get_workload(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        struct call call;
+
+        if (!api_begin(arg, exchange, match, &call))
+                return;
+        uint64_t id = api_workload(&call);
+        if (id)
+                show_workload(&call, id);
+}
+
+/* ---- explaining ---- */
+
+static struct viewer viewer_of(const struct call *call, const struct work *work, bool as_tenant)
+{
+        const struct tenancy *tenancy = core_tenancy(call->live->core);
+        int tenant = tenancy ? tenancy_find(tenancy, work->tenant) : -1;
+
+        return (struct viewer){.is_operator = !as_tenant &&
+                                              access_may(&call->who, ACTION_SEE_ALL, NULL),
+                               .tenant = tenant < 0 ? 0 : (uint16_t)tenant};
+}
+
+static const char *name_of(void *arg, uint64_t id)
+{
+        const struct work *work = works_find(arg, id);
+
+        return work ? work->name : NULL;
+}
+
+static void write_explanation(struct call *call, struct explanation *record, bool as_text)
+{
+        const struct explain_names names = {.state = core_state(call->live->core),
+                                            .clock = true,
+                                            .workload = name_of,
+                                            .arg = core_works(call->live->core)};
+        char *bytes = NULL;
+        size_t size = 0;
+        struct err err = {ERR_NOMEM, "out of memory"};
+
+        if (as_text) {
+                FILE *file = open_memstream(&bytes, &size);
+                if (file) {
+                        explain_text(file, record, &names);
+                        (void)fclose(file);
+                }
+        } else if (explain_json(record, &names, &bytes, &err) == 0) {
+                size = strlen(bytes);
+        }
+        if (bytes)
+                api_reply_text(call, as_text ? "text/plain; charset=utf-8" : "application/json",
+                               bytes, size);
+        else
+                api_fail(call, &err);
+        free(bytes);
+}
+
+void get_explanation(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        char view[16] = "", format[8] = "json";
+        struct call call;
+        struct err err = {ERR_NOMEM, "out of memory"};
+        struct work *work;
+
+        if (!api_begin(arg, exchange, match, &call) ||
+            !api_query(&call, "view", view, sizeof view) ||
+            !api_query(&call, "format", format, sizeof format) ||
+            !(work = api_live_work(&call, ACTION_SEE)))
+                return;
+        struct explanation *record = mem_new(1, sizeof *record);
+        const struct state *state = core_state(call.live->core);
+        if (!record ||
+            explain(core_memo(call.live->core), state, work->id, api_now_ms(), record, &err) < 0 ||
+            explain_view(record, state, viewer_of(&call, work, str_equal(view, "tenant")), &err) <
+                    0) {
+                api_fail(&call, &err);
+        } else {
+                record->snapshot = core_last_seq(call.live->core);
+                write_explanation(&call, record, str_equal(format, "text"));
+        }
+        mem_free(record);
+}
+
+/* ---- changing ---- */
+
+static void act_on(struct call *call, struct work *work,
+                   int (*change)(struct call *, struct act *, struct work *, struct err *))
+{
+        struct act *act = api_act(call);
+        uint64_t id = work->id;
+        struct err err;
+        json_t *json;
+
+        if (!act)
+                return;
+        if (change(call, act, work, &err) < 0) {
+                core_commit(act, api_ignore, NULL);
+                api_fail(call, &err);
+                return;
+        }
+        json = json_object();
+        work = works_find(core_works(call->live->core), id);
+        view_set(json, "id", json_integer((json_int_t)id));
+        view_set(json, "state",
+                 json_string(work ? view_state(call->live, work) : "cancelled"));
+        api_commit(call, act, 200, json);
+}
+
+static int cancel(struct call *call, struct act *act, struct work *work, struct err *err)
+{
+        return live_cancel(call->live, act, work, err);
+}
+
+static int hold_as(struct call *call, struct act *act, struct work *work, bool held,
+                   struct err *err)
+{
+        const struct input input = {.kind = INPUT_HOLD_CHANGED, .hold = {work->id, held}};
+
+        (void)call;
+        return core_input(act, &input, NULL, err);
+}
+
+static int hold(struct call *call, struct act *act, struct work *work, struct err *err)
+{
+        return hold_as(call, act, work, true, err);
+}
+
+static int let_go(struct call *call, struct act *act, struct work *work, struct err *err)
+{
+        return hold_as(call, act, work, false, err);
+}
+
+/* Its owner need not wait for a notice. */
+static int restart(struct call *call, struct act *act, struct work *work, struct err *err)
+{
+        return live_restart(call->live, act, work, true, err);
+}
+
+static int preempt(struct call *call, struct act *act, struct work *work, struct err *err)
+{
+        const char *reason = http_header(call->exchange, "Berth-Reason");
+
+        if (access_need(&call->who, ACTION_OPERATE, NULL, "work of others", err) < 0)
+                return -ERR_DENIED;
+        if (!reason || !*reason)
+                return err_set(err, ERR_INPUT,
+                               "say why: whoever loses its work will read it "
+                               "(header Berth-Reason)");
+        return live_restart(call->live, act, work, false, err);
+}
+
+static void change_workload(struct http_exchange *exchange, const struct route_match *match,
+                            void *arg,
+                            int (*change)(struct call *, struct act *, struct work *,
+                                          struct err *))
+{
+        struct call call;
+        struct work *work;
+
+        if (api_begin(arg, exchange, match, &call) &&
+            (work = api_live_work(&call, ACTION_MANAGE)))
+                act_on(&call, work, change);
+}
+
+void delete_workload(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        change_workload(exchange, match, arg, cancel);
+}
+
+void post_hold(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        change_workload(exchange, match, arg, hold);
+}
+
+void post_release(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        change_workload(exchange, match, arg, let_go);
+}
+
+void post_restart(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        change_workload(exchange, match, arg, restart);
+}
+
+void post_preempt(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        change_workload(exchange, match, arg, preempt);
+}

@@ -1,0 +1,592 @@
+#include "controller/core_impl.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "controller/ending.h"
+#include "controller/wish.h"
+#include "engine/decide.h"
+#include "proto/policy_doc.h"
+#include "store/batch.h"
+#include "store/keys.h"
+
+#define WAITING_MAX (1u << 20)
+
+/* ---- who waits ---- */
+
+static bool waiting_grow(struct core *core)
+{
+        uint32_t room = core->waiting_room ? core->waiting_room * 2 : 1024;
+        struct waiting *grown;
+
+        if (room > WAITING_MAX)
+                return false;
+        grown = mem_new(room, sizeof *grown);
+        if (!grown)
+                return false;
+        for (uint32_t i = 0; i < core->waiting_count; i++)
+                grown[i] = core->waiting[(core->waiting_first + i) % core->waiting_room];
+        mem_free(core->waiting);
+        core->waiting = grown;
+        core->waiting_room = room;
+        core->waiting_first = 0;
+        return true;
+}
+
+static bool wait_for(struct core *core, uint64_t seq, core_done *done, void *arg)
+{
+        if (core->waiting_count == core->waiting_room && !waiting_grow(core))
+                return false;
+        uint32_t at = (core->waiting_first + core->waiting_count++) % core->waiting_room;
+        core->waiting[at] = (struct waiting){seq, done, arg};
+        return true;
+}
+
+/* Those whose record is durable; with `err`, all of them. */
+static void tell_waiting(struct core *core, const struct err *err)
+{
+        while (core->waiting_count > 0) {
+                struct waiting it = core->waiting[core->waiting_first];
+                if (!err && it.seq > core->durable_seq)
+                        return;
+                core->waiting_first = (core->waiting_first + 1) % core->waiting_room;
+                core->waiting_count--;
+                it.done(it.arg, err ? -ERR_IO : 0, err);
+        }
+}
+
+void core_policy_set(struct core *core, struct policy_doc *policy, uint64_t revision)
+{
+        core_take_policy(core, policy, revision);
+}
+
+void core_when_durable(struct core *core, core_done *done, void *arg)
+{
+        static const struct err full = {ERR_FULL, "too many requests wait"},
+                                anew = {ERR_IO, "the state is being made anew: try again"};
+
+        if (core->stale)
+                done(arg, -ERR_IO, &anew);
+        else if (core_is_durable(core, core->last_seq) && core->waiting_count == 0)
+                done(arg, 0, NULL);
+        else if (!wait_for(core, core->last_seq, done, arg))
+                done(arg, -ERR_FULL, &full);
+}
+
+bool core_is_durable(const struct core *core, uint64_t seq)
+{
+        return seq <= core->durable_seq;
+}
+
+uint64_t core_last_seq(const struct core *core)
+{
+        return core->last_seq;
+}
+
+/* ---- looking ---- */
+
+const struct state *core_state(const struct core *core)
+{
+        return core->state;
+}
+
+struct memo *core_memo(struct core *core)
+{
+        return core->memo;
+}
+
+const struct model_table *core_models(const struct core *core)
+{
+        return core->setup.models;
+}
+
+const struct tenancy *core_tenancy(const struct core *core)
+{
+        return core->policy ? core->policy->tenancy : NULL;
+}
+
+uint64_t core_policy_revision(const struct core *core)
+{
+        return core->policy_revision;
+}
+
+struct works *core_works(const struct core *core)
+{
+        return core->works;
+}
+
+struct store *core_view(const struct core *core)
+{
+        return core->view;
+}
+
+int64_t core_now_ms(const struct core *core)
+{
+        return core->now_ms;
+}
+
+void core_watch(struct core *core, const struct core_watch *watch)
+{
+        assert(core->watches_count < CORE_WATCHES_MAX);
+        core->watches[core->watches_count++] = *watch;
+}
+
+/* ---- acts ---- */
+
+int core_may_act(struct core *core, struct err *err)
+{
+        struct writer_stats stats;
+
+        if (!core->store_failed && !core->stale)
+                return 0;
+        if (!core->writer)
+                return err_set(err, ERR_IO, "the controller is ending");
+        writer_stats(core->writer, &stats);
+        return err_set(err, ERR_IO, "nothing is taken now: %s",
+                       stats.state == WRITER_FAILED ? stats.failure.text
+                                                    : "the state is being made anew");
+}
+
+struct act *core_begin(struct core *core, const char *actor, const char *reason, int64_t now_ms,
+                       struct err *err)
+{
+        struct act *act = &core->act;
+
+        assert(!act->open);
+        if (core_may_act(core, err) < 0)
+                return NULL;
+        *act = (struct act){.core = core, .actor = actor, .reason = reason, .open = true};
+        act->batch = batch_new(core);
+        if (!act->batch) {
+                act->open = false;
+                (void)err_set(err, ERR_NOMEM, "out of memory");
+                return NULL;
+        }
+        if (now_ms > core->now_ms)
+                core->now_ms = now_ms;
+        core->facts_count = 0;
+        return act;
+}
+
+const struct fact *core_facts(const struct act *act, uint32_t *ret_count)
+{
+        *ret_count = act->core->facts_count;
+        return act->core->facts;
+}
+
+bool core_facts_any(const struct act *act)
+{
+        return act->core->facts_count > 0;
+}
+
+static bool keep_fact(struct core *core, const struct fact *fact)
+{
+        if (core->facts_count == core->facts_room) {
+                uint32_t room = core->facts_room ? core->facts_room * 2 : 64;
+                struct fact *grown = mem_resize(core->facts, core->facts_room, room,
+                                                sizeof *grown);
+                if (!grown)
+                        return false;
+                core->facts = grown;
+                core->facts_room = room;
+        }
+        core->facts[core->facts_count++] = *fact;
+        return true;
+}
+
+static int add_record(struct act *act, enum record_kind kind, const struct text *body,
+                      struct err *err)
+{
+        const struct record record = {.kind = kind,
+                                      .at_ms = act->core->now_ms,
+                                      .actor = act->actor,
+                                      .reason = act->reason,
+                                      .body = body->bytes,
+                                      .size = body->size};
+
+        if (body->failed)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        return batch_add_record(act->batch, &record, err);
+}
+
+uint64_t core_take_ids(struct core *core, uint32_t count)
+{
+        uint64_t first = core->next_workload;
+
+        core->next_workload += count;
+        return first;
+}
+
+uint64_t core_next_seq(const struct core *core)
+{
+        uint64_t in_act = core->act.open ? batch_records(core->act.batch) : 0;
+
+        return core->last_seq + in_act + 1;
+}
+
+/* Members of the workload that a fact allocates; 0: it allocates nothing. */
+static uint32_t members_of(const struct state *state, const struct fact *fact)
+{
+        uint32_t slot = fact->kind == FACT_ALLOCATED
+                                ? state_workload(state, fact->allocated.workload)
+                                : NONE;
+
+        return slot == NONE ? 0 : state->buckets[state->workloads[slot].bucket].form.members;
+}
+
+static void show(const struct core *core, const struct fact *fact, uint64_t seq)
+{
+        for (unsigned w = 0; w < core->watches_count; w++)
+                if (core->watches[w].before)
+                        core->watches[w].before(core->watches[w].arg, core->state, fact, seq,
+                                                core->now_ms);
+}
+
+int core_apply(struct core *core, const struct fact *fact, uint64_t seq, int64_t at_ms)
+{
+        int rc = works_follow(core->works, fact, members_of(core->state, fact), seq, at_ms);
+        state_apply(core->state, fact, at_ms);
+        return rc;
+}
+
+/* Decides and applies the whole input; its facts go into the body of record `seq`. */
+static int decide_all(struct core *core, const struct input *input, uint64_t seq,
+                      bool *ret_began, struct err *err)
+{
+        struct group group = {.more = true};
+
+        for (unsigned step = 0; group.more; step++) {
+                int rc = engine_decide(core->state, core->memo, input, core->now_ms, step, &group,
+                                       err);
+                if (rc)
+                        return rc;
+                *ret_began |= group.count > 0;
+                for (uint32_t i = 0; i < group.count; i++) {
+                        log_facts_add(&group.facts[i], &core->facts_body);
+                        rc = ending_keep(core->act.batch, core->state, core->works,
+                                         &group.facts[i], core->now_ms, err);
+                        if (rc)
+                                return rc;
+                        show(core, &group.facts[i], seq);
+                        if (!keep_fact(core, &group.facts[i]) ||
+                            core_apply(core, &group.facts[i], seq, core->now_ms) < 0)
+                                return err_set(err, ERR_NOMEM, "out of memory");
+                }
+        }
+        return 0;
+}
+
+/* What was decided cannot be logged: the state is ahead, and is to be made anew. */
+static int fail(struct core *core, int rc)
+{
+        core->stale = true;
+        return rc;
+}
+
+int core_input(struct act *act, const struct input *input, const struct core_document *document,
+               struct err *err)
+{
+        static const struct core_document none = {0};
+        const struct core_document *beside = document ? document : &none;
+        struct core *core = act->core;
+        struct logged_words words = core->words;
+        bool began = false;
+        int rc = core_may_act(core, err);
+
+        assert(act->open);
+        if (rc == 0 && batch_records(act->batch) + 2 > BATCH_RECORDS_MAX)
+                rc = err_set(err, ERR_FULL, "one request asks for too much at once");
+        if (rc)
+                return rc;
+        core->input_body.size = core->facts_body.size = 0;
+        log_input_record(input, &(struct log_beside){beside->text, beside->revision},
+                         &core->input_body);
+        log_facts_begin(core->state->vocab, core->setup.models, &core->words, &core->facts_body);
+        rc = decide_all(core, input, core_next_seq(core) + 1, &began, err);
+        log_facts_end(&core->facts_body);
+        if (rc < 0 && !began) {
+                core->words = words;
+                return rc;
+        }
+        if (rc < 0)
+                return fail(core, rc);
+        int logged = add_record(act, RECORD_INPUT, &core->input_body, err);
+        if (logged == 0)
+                logged = add_record(act, RECORD_FACTS, &core->facts_body, err);
+        return logged < 0 ? fail(core, logged) : 0;
+}
+
+int core_words(struct act *act, struct err *err)
+{
+        struct core *core = act->core;
+        struct logged_words words = core->words;
+        int rc;
+
+        core->facts_body.size = 0;
+        log_facts_begin(core->state->vocab, core->setup.models, &core->words, &core->facts_body);
+        log_facts_end(&core->facts_body);
+        if (memcmp(&words, &core->words, sizeof words) == 0)
+                return 0;
+        rc = add_record(act, RECORD_FACTS, &core->facts_body, err);
+        return rc < 0 ? fail(core, rc) : 0;
+}
+
+int core_put(struct act *act, const struct object *object, struct err *err)
+{
+        return batch_put_object(act->batch, object, err);
+}
+
+int core_set(struct act *act, const struct object_change *change, struct err *err)
+{
+        return batch_set_object(act->batch, change, err);
+}
+
+int core_key(struct act *act, const struct key_entry *entry, struct err *err)
+{
+        return batch_set_key(act->batch, entry, err);
+}
+
+bool core_holds_key(struct core *core, const char *actor, const char *key)
+{
+        return core->writer && writer_holds_key(core->writer, actor, key);
+}
+
+int core_note(struct act *act, const char *text, struct err *err)
+{
+        const struct record record = {.kind = RECORD_NOTE,
+                                      .at_ms = act->core->now_ms,
+                                      .actor = act->actor,
+                                      .reason = act->reason,
+                                      .body = text,
+                                      .size = strlen(text)};
+
+        return batch_add_record(act->batch, &record, err);
+}
+
+int core_wish(struct act *act, struct work *work, enum work_wish wish, struct err *err)
+{
+        struct text text = {0};
+        int rc;
+
+        wish_note_write(work->id, wish, &text);
+        rc = text.failed ? err_set(err, ERR_NOMEM, "out of memory")
+                         : core_note(act, text.bytes, err);
+        text_done(&text);
+        if (rc == 0)
+                work->wish = (uint8_t)wish;
+        return rc;
+}
+
+void core_abandon(struct act *act)
+{
+        assert(act->open);
+        assert(batch_records(act->batch) == 0);
+        batch_free(act->batch);
+        act->open = false;
+}
+
+void core_undo(struct act *act)
+{
+        assert(act->open);
+        act->core->stale = true;
+}
+
+void core_commit(struct act *act, core_done *done, void *arg)
+{
+        struct core *core = act->core;
+        struct err err = {0};
+        uint64_t seq = core->last_seq;
+        int rc = 0;
+
+        assert(act->open);
+        act->open = false;
+        if (batch_records(act->batch) == 0 && !core->stale) {
+                batch_free(act->batch);
+                core_when_durable(core, done, arg);
+                return;
+        }
+        rc = core_may_act(core, &err);
+        if (rc == 0)
+                rc = writer_push(core->writer, act->batch, &seq, &err);
+        if (rc < 0) {
+                batch_free(act->batch);
+                core->stale = true;
+                if (core->setup.event)
+                        core->setup.event(core->setup.arg, NULL);
+                done(arg, -ERR_IO, &err);
+                return;
+        }
+        core->last_seq = seq;
+        if (!wait_for(core, seq, done, arg))
+                done(arg, -ERR_FULL, &err);     /* committed all the same, but nobody is told */
+}
+
+/* ---- the writer ---- */
+
+/* From the writer's thread. */
+static void take_event(void *self, const struct writer_event *event)
+{
+        struct core *core = self;
+
+        pthread_mutex_lock(&core->mail->lock);
+        switch (event->kind) {
+        case WRITER_EVENT_COMMITTED:
+                core->mail->durable_seq = event->head.seq;
+                break;
+        case WRITER_EVENT_FAILED:
+                core->mail->failed = true;
+                core->mail->failure = *event->err;
+                break;
+        case WRITER_EVENT_RECOVERED:
+                core->mail->recovered = true;
+                break;
+        case WRITER_EVENT_STILL_FAILED:
+        case WRITER_EVENT_CHECKPOINT_FAILED:
+        case WRITER_EVENTS_END:
+                break;
+        }
+        pthread_mutex_unlock(&core->mail->lock);
+        if (core->setup.event)
+                core->setup.event(core->setup.arg, event);
+}
+
+static void take_mail(struct core *core, struct core_mail *ret_mail)
+{
+        pthread_mutex_lock(&core->mail->lock);
+        *ret_mail = *core->mail;
+        core->mail->failed = core->mail->recovered = false;
+        pthread_mutex_unlock(&core->mail->lock);
+}
+
+static void tell_durable(struct core *core)
+{
+        tell_waiting(core, NULL);
+        for (unsigned w = 0; w < core->watches_count; w++)
+                if (core->watches[w].durable)
+                        core->watches[w].durable(core->watches[w].arg, core->durable_seq);
+}
+
+static int renew(struct core *core, struct err *err)
+{
+        struct core_recovery recovery;
+        int rc = core_recover(core, &recovery, err);
+
+        if (rc)
+                return rc;
+        core->stale = false;
+        for (unsigned w = 0; w < core->watches_count; w++)
+                if (core->watches[w].renewed)
+                        core->watches[w].renewed(core->watches[w].arg);
+        return 0;
+}
+
+int core_event(struct core *core, struct err *err)
+{
+        struct core_mail mail;
+
+        take_mail(core, &mail);
+        if (mail.durable_seq > core->durable_seq) {
+                core->durable_seq = mail.durable_seq;
+                tell_durable(core);
+        }
+        if (mail.failed) {
+                core->store_failed = core->stale = true;
+                core->last_seq = core->durable_seq;     /* nothing is under way any more */
+                tell_waiting(core, &mail.failure);
+        }
+        /* A commit that was told as failed may be in the log after all. */
+        if (mail.recovered) {
+                core->store_failed = false;
+                core->stale = true;
+        }
+        /* What was pushed may still be on its way to the log. */
+        bool settled = core->durable_seq == core->last_seq;
+        return core->stale && settled ? renew(core, err) : 0;
+}
+
+bool core_step(struct core *core)
+{
+        return writer_step(core->writer);
+}
+
+void core_retry(struct core *core)
+{
+        if (core->store_failed)
+                writer_retry(core->writer);
+}
+
+void core_stats(struct core *core, struct writer_stats *ret_stats)
+{
+        writer_stats(core->writer, ret_stats);
+}
+
+/* ---- life ---- */
+
+int core_open(const struct core_setup *setup, struct core **ret_core,
+              struct core_recovery *ret_recovery, struct err *err)
+{
+        struct core *core = mem_new(1, sizeof *core);
+        int rc;
+
+        if (!core)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        core->mail = mem_new(1, sizeof *core->mail);
+        if (!core->mail) {
+                mem_free(core);
+                return err_set(err, ERR_NOMEM, "out of memory");
+        }
+        core->setup = *setup;
+        core->models_listed = (uint32_t)model_count(setup->models);
+        pthread_mutex_init(&core->mail->lock, NULL);
+        const struct writer_options options = {.callback = take_event,
+                                               .self = core,
+                                               .is_stepped = setup->is_stepped};
+        rc = store_view(setup->store, &core->view, err);
+        if (rc == 0)
+                rc = core_recover(core, ret_recovery, err);
+        if (rc == 0)
+                rc = writer_new(setup->store, &options, &core->writer, err);
+        if (rc) {
+                core->setup.store = NULL;       /* the caller's again */
+                core_free(core);
+                return rc;
+        }
+        *ret_core = core;
+        return 0;
+}
+
+/* What waits is committed, and nobody is left waiting. */
+void core_end_writer(struct core *core)
+{
+        static const struct err ending = {ERR_IO, "the controller has ended"};
+        struct core_mail mail;
+
+        if (!core->writer)
+                return;
+        writer_free(core->writer);
+        core->writer = NULL;
+        take_mail(core, &mail);
+        if (mail.durable_seq > core->durable_seq)
+                core->durable_seq = mail.durable_seq;
+        tell_waiting(core, NULL);
+        tell_waiting(core, &ending);
+}
+
+void core_free(struct core *core)
+{
+        if (!core)
+                return;
+        core_end_writer(core);
+        core_drop_state(core);
+        store_close(core->view);
+        store_close(core->setup.store);
+        text_done(&core->input_body);
+        text_done(&core->facts_body);
+        mem_free(core->facts);
+        mem_free(core->waiting);
+        pthread_mutex_destroy(&core->mail->lock);
+        mem_free(core->mail);
+        mem_free(core);
+}

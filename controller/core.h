@@ -1,0 +1,158 @@
+/* core.h - the live pool: one engine, its log, and what is known of its work.
+ *
+ * Not pure: it writes to the store. One thread, which is not the writer's. The clock is the
+ * caller's; time never goes back for the engine.
+ *
+ * An *act* is what one caller wants done: inputs, and documents that are kept. They are decided in
+ * order, committed as one, and the caller is told when they are durable. Nothing may be shown to
+ * anybody before: core_when_durable().
+ *
+ * When a commit fails, what was decided since the last good one is undone: the state is made anew
+ * from the log (core_recover()), and every act that was not durable is told so. Until then acts are
+ * refused, and core_state() is the last durable one once it is made anew.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "controller/works.h"
+#include "engine/fact.h"
+#include "engine/policy.h"
+#include "engine/state.h"
+#include "store/objects.h"
+#include "store/writer.h"
+
+struct core;
+struct key_entry;
+struct memo;
+struct model_table;
+struct policy_doc;
+struct store;
+struct tenancy;
+
+struct core_setup {
+        struct store *store;            /* the core's from here on, until core_free() */
+        struct model_table *models;     /* borrowed; pool documents may add to it */
+        struct state_bounds bounds;     /* of a new pool; else those of its snapshot */
+        struct policy placement;
+        writer_callback *event;         /* from the writer's thread, or (its event is NULL then) */
+        void *arg;                      /* ... from core_commit(): have core_event() called soon */
+        bool is_stepped;                /* no writer thread: core_step(), for simulations */
+};
+
+struct core_recovery {
+        bool had_snapshot;
+        uint64_t snapshot_seq, records, facts, workloads;
+        unsigned snapshots_bad;         /* newer ones that were passed over */
+        int64_t took_ms;
+};
+
+/* Brings the state back from the store. 0, -ERR_INPUT (a log that this version cannot read, or that
+ * is damaged), -ERR_IO, -ERR_NOMEM. On failure the store is still the caller's. */
+int core_open(const struct core_setup *setup, struct core **ret_core,
+              struct core_recovery *ret_recovery, struct err *err);
+void core_free(struct core *core);                      /* NULL is fine; commits what waits */
+
+const struct state *core_state(const struct core *core);
+struct memo *core_memo(struct core *core);              /* for explanations: decides nothing */
+const struct model_table *core_models(const struct core *core);
+const struct tenancy *core_tenancy(const struct core *core);    /* NULL: no policy is in force */
+uint64_t core_policy_revision(const struct core *core);
+struct works *core_works(const struct core *core);
+struct store *core_view(const struct core *core);       /* for reading what is durable */
+int64_t core_now_ms(const struct core *core);           /* of the newest act */
+
+/* ---- acts ---- */
+
+struct act;
+
+/* Why acts are refused now: 0, -ERR_IO (the store has failed; the sentence says why), -ERR_FULL (too
+ * much waits to be committed). */
+int core_may_act(struct core *core, struct err *err);
+
+/* `actor` and `reason` (may be "") are borrowed until the act ends. NULL: refused (core_may_act), or
+ * out of memory. */
+struct act *core_begin(struct core *core, const char *actor, const char *reason, int64_t now_ms,
+                       struct err *err);
+
+/* A document beside the next input of the act; borrowed for the call of core_input(). */
+struct core_document {
+        const char *text;               /* NULL: none */
+        uint64_t revision;              /* POLICY_SET */
+};
+
+/* Decides one input to its end, and applies what was decided. 0, or what engine_decide() returns
+ * for an input that cannot be meant: then nothing of it is logged. */
+int core_input(struct act *act, const struct input *input, const struct core_document *document,
+               struct err *err);
+/* What the act has decided so far, in order: good until the next core_input() of any act. */
+const struct fact *core_facts(const struct act *act, uint32_t *ret_count);
+bool core_facts_any(const struct act *act);
+
+/* Behind the input that brought it into force; the core's from here on. */
+void core_policy_set(struct core *core, struct policy_doc *policy, uint64_t revision);
+
+/* A document, or what became of it, kept with the act. 0, -ERR_INPUT, -ERR_FULL, -ERR_NOMEM. */
+int core_put(struct act *act, const struct object *object, struct err *err);
+int core_set(struct act *act, const struct object_change *change, struct err *err);
+/* The idempotency key of the request, with the answer it will get. Not while core_holds_key(): the
+ * commit would fail. */
+int core_key(struct act *act, const struct key_entry *entry, struct err *err);
+/* Whether a request with this key is on its way to the disk. Ask before keys_find(): then what is
+ * found neither here nor there is new. */
+bool core_holds_key(struct core *core, const char *actor, const char *key);
+/* A remark for the log: who wanted what that is no input. */
+int core_note(struct act *act, const char *text, struct err *err);
+/* The owner of running work wants it gone (or not, with WISH_NONE): noted in the log, so that it is
+ * known after a crash. 0, -ERR_FULL, -ERR_NOMEM. */
+int core_wish(struct act *act, struct work *work, enum work_wish wish, struct err *err);
+
+/* Numbers for `count` new workloads: the first one. */
+uint64_t core_take_ids(struct core *core, uint32_t count);
+/* The number of the record that the act's next facts get: the epoch of what they allocate. */
+uint64_t core_next_seq(const struct core *core);
+
+/* `done` is called when the act is durable (rc 0), or when it never will be (-ERR_IO): once, from
+ * core_event(). Without anything to commit: when all that was decided before is durable. */
+typedef void core_done(void *arg, int rc, const struct err *err);
+void core_commit(struct act *act, core_done *done, void *arg);
+/* Before anything was decided or kept. */
+void core_abandon(struct act *act);
+/* What the act has decided cannot stand, and cannot be taken back by inputs: its commit, which must
+ * still follow, leaves no trace, and the state is made anew. */
+void core_undo(struct act *act);
+
+/* The same without an act: what was decided until now. Called at once where that is durable, and
+ * with -ERR_IO where the state holds what never will be. */
+void core_when_durable(struct core *core, core_done *done, void *arg);
+bool core_is_durable(const struct core *core, uint64_t seq);
+uint64_t core_last_seq(const struct core *core);
+
+/* ---- what others watch ---- */
+
+/* Every fact as it is decided, before it is applied; and how far the log is durable. */
+struct core_watch {
+        void *arg;
+        void (*before)(void *arg, const struct state *state, const struct fact *fact, uint64_t seq,
+                       int64_t at_ms);
+        void (*durable)(void *arg, uint64_t seq);       /* everything up to that record is */
+        void (*renewed)(void *arg);     /* the state was made anew */
+};
+#define CORE_WATCHES_MAX 8
+void core_watch(struct core *core, const struct core_watch *watch);
+
+/* ---- the writer ---- */
+
+/* After the caller's thread was woken: tells who waits, recovers after a failure. 0, or a failure to
+ * make the state anew (then acts stay refused, and it is tried again at the next one). */
+int core_event(struct core *core, struct err *err);
+bool core_step(struct core *core);      /* one step of a stepped writer; false: nothing to do */
+void core_retry(struct core *core);     /* now and then while the store has failed */
+/* Before core_free(), where there is time: commits what waits and leaves a snapshot, so that the next
+ * start is quick. Nothing can be decided any more. 0, -ERR_IO, -ERR_NOMEM. */
+int core_finish(struct core *core, struct err *err);
+/* Begins a snapshot of the state as it is. -ERR_FULL: one is under way. */
+int core_snapshot(struct core *core, struct err *err);
+void core_stats(struct core *core, struct writer_stats *ret_stats);

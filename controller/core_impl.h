@@ -1,0 +1,73 @@
+/* core_impl.h - the inside of the core, for core*.c only. */
+#pragma once
+
+#include <pthread.h>
+
+#include "base/text.h"
+#include "controller/core.h"
+#include "controller/works.h"
+#include "engine/memo.h"
+#include "proto/log_group.h"
+
+/* Who waits for a record to be durable; in order of the records. */
+struct waiting {
+        uint64_t seq;
+        core_done *done;
+        void *arg;
+};
+
+struct act {
+        struct core *core;
+        struct batch *batch;
+        const char *actor, *reason;
+        bool open;
+};
+
+/* From the writer's thread to the core's. */
+struct core_mail {
+        pthread_mutex_t lock;
+        uint64_t durable_seq;
+        bool failed, recovered;
+        struct err failure;
+};
+
+struct core {
+        struct core_setup setup;
+        struct writer *writer;
+        struct store *view;             /* the core's own, for reading */
+        struct state *state;
+        struct memo *memo;
+        struct policy_doc *policy;      /* in force; NULL: none */
+        uint64_t policy_revision;
+        struct works *works;
+        struct logged_words words;
+        struct act act;                 /* one at a time */
+        struct text input_body, facts_body;     /* scratch: of two records */
+        struct fact *facts;             /* of the act, in order */
+        uint32_t facts_count, facts_room;
+        struct waiting *waiting;        /* a ring */
+        uint32_t waiting_first, waiting_count, waiting_room;
+        uint64_t last_seq, durable_seq; /* decided; on the disk */
+        int64_t now_ms;
+        bool store_failed;              /* nothing can be committed */
+        bool stale;                     /* the state is ahead of the log: it is to be made anew */
+        uint32_t models_listed;         /* device models that were there from the start */
+        struct core_mail *mail;
+        uint64_t next_workload;         /* number of the next one */
+        struct core_watch watches[CORE_WATCHES_MAX];
+        unsigned watches_count;
+};
+
+/* core_recover.c: the state, from snapshot and facts. */
+int core_recover(struct core *core, struct core_recovery *ret_recovery, struct err *err);
+/* Applies the fact, and keeps works in step. 0 or -ERR_NOMEM. */
+int core_apply(struct core *core, const struct fact *fact, uint64_t seq, int64_t at_ms);
+/* The policy that a document says, and its accounts. */
+int core_read_policy(struct core *core, const char *text, uint64_t revision,
+                     struct policy_doc **ret_policy, struct err *err);
+/* Logs words and device models that no record has, where there are any. 0, -ERR_FULL, -ERR_NOMEM. */
+int core_words(struct act *act, struct err *err);
+void core_drop_state(struct core *core);
+void core_end_writer(struct core *core);
+/* Behind the fact that brings it into force. */
+void core_take_policy(struct core *core, struct policy_doc *policy, uint64_t revision);

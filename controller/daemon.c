@@ -1,0 +1,371 @@
+#include "controller/daemon.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "controller/api_handlers.h"
+#include "controller/live.h"
+#include "controller/simulated.h"
+#include "engine/memo.h"
+#include "net/activation.h"
+#include "net/http.h"
+#include "proto/model_doc.h"
+#include "store/store.h"
+
+#define DOCUMENT_BYTES_MAX (16u << 20)
+#define PLAY_EVERY_MS      20           /* simulated nodes */
+#define RETRY_EVERY_MS     1000         /* a store that has failed */
+#define END_WITHIN_MS      3000
+
+struct daemon {
+        const struct daemon_options *options;
+        uv_loop_t loop;
+        uv_async_t committed;
+        uv_timer_t tick, play;
+        uv_signal_t term, interrupt;
+        struct model_table *models;
+        struct live live;
+        struct api api;
+        struct routes routes;
+        struct http_server *http;
+        uint64_t snapshot_seq;          /* when the newest one was begun */
+        int64_t retried_ms;
+        int64_t end_by_ms;              /* 0: nobody has asked it to end */
+};
+
+/* ---- the log of the daemon itself: one event, one line ---- */
+
+static void say(const char *event, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(const char *event, const char *format, ...)
+{
+        va_list arguments;
+
+        fprintf(stderr, "berthd: %s", event);
+        if (format[0])
+                fputc(' ', stderr);
+        va_start(arguments, format);
+        vfprintf(stderr, format, arguments);
+        va_end(arguments);
+        fputc('\n', stderr);
+}
+
+/* ---- events ---- */
+
+/* From the writer's thread. */
+static void wake(void *arg, const struct writer_event *event)
+{
+        struct daemon *daemon = arg;
+
+        (void)event;
+        (void)uv_async_send(&daemon->committed);
+}
+
+static void on_committed(uv_async_t *async)
+{
+        struct daemon *daemon = async->data;
+        struct err err;
+
+        if (core_event(daemon->live.core, &err) < 0)
+                say("state not made anew:", "%s", err.text);
+}
+
+static void snapshot_if_due(struct daemon *daemon)
+{
+        uint64_t seq = core_last_seq(daemon->live.core);
+        struct err err;
+
+        if (seq - daemon->snapshot_seq < daemon->options->snapshot_records)
+                return;
+        daemon->snapshot_seq = seq;
+        if (core_snapshot(daemon->live.core, &err) < 0)
+                say("snapshot not begun:", "%s", err.text);
+}
+
+static void retry_if_due(struct daemon *daemon, int64_t now_ms)
+{
+        if (core_may_act(daemon->live.core, NULL) == 0 ||
+            now_ms - daemon->retried_ms < RETRY_EVERY_MS)
+                return;
+        daemon->retried_ms = now_ms;
+        core_retry(daemon->live.core);
+        (void)uv_async_send(&daemon->committed);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+        struct daemon *daemon = timer->data;
+        int64_t now_ms = api_now_ms();
+        struct err err;
+
+        (void)activation_alive();
+        retry_if_due(daemon, now_ms);
+        if (core_may_act(daemon->live.core, &err) == 0 &&
+            live_tick(&daemon->live, now_ms, &err) < 0)
+                say("tick failed:", "%s", err.text);
+        snapshot_if_due(daemon);
+}
+
+static void on_play(uv_timer_t *timer)
+{
+        struct daemon *daemon = timer->data;
+        int64_t now_ms = api_now_ms();
+        struct err err;
+
+        if (core_may_act(daemon->live.core, NULL) < 0)
+                return;
+        if (daemon->live.simulated &&
+            simulated_run(daemon->live.simulated, &daemon->live, now_ms, &err) < 0)
+                say("simulated nodes:", "%s", err.text);
+        api_end_waits(&daemon->api, now_ms);
+        api_end_wants(&daemon->api, now_ms);
+}
+
+/* Whoever waits for the disk still gets an answer; who is slower than this does not. */
+static void on_ending(uv_timer_t *timer)
+{
+        struct daemon *daemon = timer->data;
+
+        api_end_waits(&daemon->api, INT64_MAX);
+        api_end_wants(&daemon->api, INT64_MAX);
+        if (http_counters(daemon->http).exchanges == 0 || api_now_ms() > daemon->end_by_ms)
+                uv_stop(&daemon->loop);
+}
+
+static void on_signal(uv_signal_t *signal, int number)
+{
+        struct daemon *daemon = signal->data;
+
+        (void)number;
+        if (daemon->end_by_ms)
+                return;
+        say("stopping:", "a signal came");
+        (void)activation_stopping(NULL);
+        daemon->end_by_ms = api_now_ms() + END_WITHIN_MS;
+        http_drain(daemon->http);
+        (void)uv_timer_stop(&daemon->tick);
+        (void)uv_timer_start(&daemon->play, on_ending, 0, PLAY_EVERY_MS);
+}
+
+/* ---- starting ---- */
+
+/* A document of the command line is put like any other, where it is not in force yet. */
+static int put_file(struct daemon *daemon, const char *path, const char *in_force,
+                    int (*put)(struct live *, struct act *, struct document_put *, struct err *),
+                    struct err *err)
+{
+        struct document_put document = {0};
+        struct act *act;
+        char *text;
+        size_t size;
+        int rc = file_read(path, DOCUMENT_BYTES_MAX, &text, &size, err);
+
+        if (rc)
+                return rc;
+        if (in_force && str_equal(in_force, text)) {
+                mem_free(text);
+                return 0;
+        }
+        document.text = text;
+        act = core_begin(daemon->live.core, "berthd", path, api_now_ms(), err);
+        rc = act ? put(&daemon->live, act, &document, err) : -ERR_IO;
+        if (act)
+                core_commit(act, api_ignore, NULL);
+        for (size_t w = 0; w < json_array_size(document.warnings); w++)
+                say("warning:", "%s",
+                    json_string_value(json_array_get(document.warnings, w)));
+        json_decref(document.warnings);
+        mem_free(text);
+        return rc ? err_prefix(err, "%s", path) : 0;
+}
+
+static char *document_in_force(struct daemon *daemon, enum object_kind kind, uint64_t revision)
+{
+        struct object_copy *copy;
+        char *text = NULL;
+
+        if (revision == 0 ||
+            objects_get(core_view(daemon->live.core), kind, revision, &copy, NULL) < 0)
+                return NULL;
+        text = mem_new(copy->object.size + 1, 1);
+        if (text)
+                memcpy(text, copy->object.body, copy->object.size);
+        mem_free(copy);
+        return text;
+}
+
+static int put_documents(struct daemon *daemon, struct err *err)
+{
+        const struct daemon_options *options = daemon->options;
+        int rc = 0;
+
+        if (options->pool) {
+                char *there = document_in_force(daemon, OBJECT_POOL, daemon->live.pool_revision);
+                rc = put_file(daemon, options->pool, there, live_put_pool, err);
+                mem_free(there);
+        }
+        if (rc == 0 && options->policy) {
+                char *there = document_in_force(daemon, OBJECT_POLICY,
+                                                core_policy_revision(daemon->live.core));
+                rc = put_file(daemon, options->policy, there, live_put_policy, err);
+                mem_free(there);
+        }
+        return rc;
+}
+
+static int open_live(struct daemon *daemon, struct err *err)
+{
+        const struct daemon_options *options = daemon->options;
+        struct core_setup setup = {.models = daemon->models,
+                                   .bounds = {.nodes_max = options->nodes_max,
+                                              .workloads_max = options->workloads_max},
+                                   .placement = {.kind = POLICY_AUTO},
+                                   .event = wake,
+                                   .arg = daemon};
+        const struct store_options store = {.path = options->store};
+        struct core_recovery told;
+        int rc = store_open(&store, &setup.store, err);
+
+        if (rc)
+                return rc;
+        daemon->live = (struct live){.lease_ms = options->lease_ms,
+                                     .changed = api_node_changed,
+                                     .arg = &daemon->api};
+        rc = live_open(&daemon->live, &setup, options->simulate, api_now_ms(), &told, err);
+        if (rc) {
+                if (!daemon->live.core)
+                        store_close(setup.store);
+                return rc;
+        }
+        daemon->snapshot_seq = told.snapshot_seq;
+        say("recovered",
+            "store=%s snapshot=%" PRIu64 " records=%" PRIu64 " facts=%" PRIu64
+            " workloads=%" PRIu64 " ms=%" PRId64,
+            options->store, told.snapshot_seq, told.records, told.facts, told.workloads,
+            told.took_ms);
+        return put_documents(daemon, err);
+}
+
+static int listen_on(struct daemon *daemon, const char *where, struct err *err)
+{
+        char address[HTTP_ADDRESS_MAX];
+        const char *colon;
+        int rc;
+
+        if (strncmp(where, "unix:", 5) == 0)
+                rc = http_listen_unix(daemon->http, where + 5, 0666, err);
+        else if (strncmp(where, "tcp:", 4) == 0 && (colon = strrchr(where + 4, ':')) &&
+                 (size_t)(colon - where - 4) < sizeof address) {
+                memcpy(address, where + 4, (size_t)(colon - where - 4));
+                address[colon - where - 4] = '\0';
+                rc = http_listen_tcp(daemon->http, address, (uint16_t)atoi(colon + 1), 0, NULL,
+                                     err);
+        } else {
+                rc = err_set(err, ERR_INPUT, "'%s': write unix:PATH or tcp:ADDRESS:PORT", where);
+        }
+        if (rc == 0)
+                say("listening", "on=%s", where);
+        return rc;
+}
+
+static int listen_all(struct daemon *daemon, struct err *err)
+{
+        struct http_setup setup = {.limits = http_limits_default,
+                                   .handler = routes_serve,
+                                   .arg = &daemon->routes};
+        struct activation sockets;
+        int rc;
+
+        setup.limits.rate_per_s = daemon->options->requests_per_s;
+        rc = http_new(&daemon->loop, &setup, &daemon->http, err);
+
+        if (rc == 0)
+                rc = activation_take(&sockets, err);
+        for (unsigned s = 0; rc == 0 && s < sockets.count; s++)
+                rc = http_listen_fd(daemon->http, sockets.sockets[s].fd, 0, err);
+        for (unsigned l = 0; rc == 0 && l < daemon->options->listens_count; l++)
+                rc = listen_on(daemon, daemon->options->listens[l], err);
+        return rc;
+}
+
+static void start_clock(struct daemon *daemon)
+{
+        uint64_t tick_ms = (uint64_t)daemon->options->tick_ms;
+
+        (void)uv_timer_init(&daemon->loop, &daemon->tick);
+        (void)uv_timer_init(&daemon->loop, &daemon->play);
+        (void)uv_signal_init(&daemon->loop, &daemon->term);
+        (void)uv_signal_init(&daemon->loop, &daemon->interrupt);
+        daemon->tick.data = daemon->play.data = daemon->term.data = daemon->interrupt.data =
+                daemon;
+        (void)uv_timer_start(&daemon->tick, on_tick, 0, tick_ms);
+        (void)uv_timer_start(&daemon->play, on_play, PLAY_EVERY_MS, PLAY_EVERY_MS);
+        (void)uv_signal_start(&daemon->term, on_signal, SIGTERM);
+        (void)uv_signal_start(&daemon->interrupt, on_signal, SIGINT);
+}
+
+static void close_handle(uv_handle_t *handle, void *arg)
+{
+        (void)arg;
+        if (!uv_is_closing(handle))
+                uv_close(handle, NULL);
+}
+
+static int serve(struct daemon *daemon, struct err *err)
+{
+        int rc = open_live(daemon, err);
+
+        if (rc == 0)
+                rc = listen_all(daemon, err);
+        if (rc == 0) {
+                start_clock(daemon);
+                (void)activation_ready(NULL);
+                (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
+        }
+        http_free(daemon->http);
+        if (daemon->live.core && rc == 0 && core_finish(daemon->live.core, err) < 0)
+                say("no snapshot:", "%s", err->text);
+        live_close(&daemon->live);      /* commits what waits */
+        return rc;
+}
+
+static int load_models(struct daemon *daemon, struct err *err)
+{
+        daemon->models = model_table_new();
+        return daemon->models ? model_doc_builtin(daemon->models, err)
+                              : err_set(err, ERR_NOMEM, "out of memory");
+}
+
+int daemon_run(const struct daemon_options *options, struct err *err)
+{
+        struct daemon daemon = {.options = options};
+        int rc;
+
+        (void)signal(SIGPIPE, SIG_IGN);
+        daemon.api = (struct api){.live = &daemon.live,
+                                  .own_uid = (uint32_t)getuid(),
+                                  .version = options->version};
+        daemon.routes = (struct routes){api_routes, api_routes_count, &daemon.api};
+        rc = routes_check(api_routes, api_routes_count, err);
+        if (rc == 0)
+                rc = load_models(&daemon, err);
+        if (rc)
+                return rc;
+        (void)uv_loop_init(&daemon.loop);
+        (void)uv_async_init(&daemon.loop, &daemon.committed, on_committed);
+        daemon.committed.data = &daemon;
+        rc = serve(&daemon, err);
+        uv_walk(&daemon.loop, close_handle, NULL);
+        (void)uv_run(&daemon.loop, UV_RUN_DEFAULT);
+        (void)uv_loop_close(&daemon.loop);
+        model_table_free(daemon.models);
+        return rc;
+}

@@ -1,0 +1,28 @@
+/* daemon.h - berthd: the pool behind its sockets, in one event loop.
+ *
+ * Not pure. The main thread runs the loop; the store's writer has its own.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct err;
+
+#define DAEMON_LISTENS_MAX 8
+
+struct daemon_options {
+        const char *store;              /* path of the store's file */
+        const char *listens[DAEMON_LISTENS_MAX];        /* "unix:PATH", "tcp:ADDRESS:PORT" */
+        unsigned listens_count;
+        const char *pool, *policy;      /* documents set at start, where they differ; NULL: none */
+        bool simulate;                  /* nodes have no agents: they are played */
+        int64_t tick_ms, lease_ms;
+        uint32_t requests_per_s;        /* of one peer; 0: any number */
+        uint64_t snapshot_records;      /* one every so many records */
+        uint32_t nodes_max, workloads_max;      /* of a new store */
+        const char *version;
+};
+
+/* Runs until SIGTERM or SIGINT. 0, or what kept it from starting. */
+int daemon_run(const struct daemon_options *options, struct err *err);

@@ -1,0 +1,449 @@
+#include "controller/exchange.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "controller/live.h"
+#include "controller/nodes.h"
+#include "controller/submit.h"
+#include "controller/view.h"
+#include "controller/wants.h"
+#include "controller/works.h"
+#include "proto/workload_doc.h"
+
+/* ---- the report ---- */
+
+static uint16_t broken_of(const json_t *report)
+{
+        uint16_t broken = 0;
+        size_t i;
+        json_t *device;
+
+        json_array_foreach(json_object_get(report, "broken"), i, device) {
+                json_int_t number = json_integer_value(device);
+                if (number >= 0 && number < NODE_DEVICES_MAX)
+                        broken = (uint16_t)(broken | 1u << number);
+        }
+        return broken;
+}
+
+int exchange_read(struct node_entry *node, const json_t *report, int64_t now_ms,
+                  uint64_t *ret_seen, struct err *err)
+{
+        const char *version = json_string_value(json_object_get(report, "agent"));
+        const char *boot = json_string_value(json_object_get(report, "boot"));
+        json_int_t protocol = json_integer_value(json_object_get(report, "protocol"));
+
+        if (protocol != EXCHANGE_PROTOCOL)
+                return err_set(err, ERR_INPUT,
+                               "field 'protocol': this controller speaks version %d, the agent "
+                               "%" PRId64,
+                               EXCHANGE_PROTOCOL, (int64_t)protocol);
+        if (!json_is_array(json_object_get(report, "runs")))
+                return err_set(err, ERR_INPUT, "field 'runs' is missing, or no list");
+        if (!version || !str_copy(node->version, sizeof node->version, version))
+                return err_set(err, ERR_INPUT, "field 'agent' is missing, or too long");
+        if (!boot || !str_copy(node->boot, sizeof node->boot, boot))
+                return err_set(err, ERR_INPUT, "field 'boot' is missing, or too long");
+        /* One that was never given is of a controller whose clock stood elsewhere. */
+        *ret_seen = (uint64_t)json_integer_value(json_object_get(report, "seen"));
+        if (*ret_seen > node->generation)
+                *ret_seen = 0;
+        node->seen_ms = now_ms;
+        node->connected = true;
+        node->reported = true;
+        node->broken = broken_of(report);
+        return 0;
+}
+
+struct reported {
+        uint64_t workload, epoch;
+        uint32_t member;
+        enum phase phase;
+        int32_t exit_code, signal;
+};
+
+static bool read_run(const json_t *run, struct reported *ret)
+{
+        const char *phase = json_string_value(json_object_get(run, "phase"));
+        unsigned p = 0;
+
+        while (phase && p < PHASES_END && !str_equal(phase_name((enum phase)p), phase))
+                p++;
+        if (!phase || p == PHASES_END)
+                return false;
+        *ret = (struct reported){
+                .workload = (uint64_t)json_integer_value(json_object_get(run, "workload")),
+                .epoch = (uint64_t)json_integer_value(json_object_get(run, "epoch")),
+                .member = (uint32_t)json_integer_value(json_object_get(run, "member")),
+                .phase = (enum phase)p,
+                .exit_code = (int32_t)json_integer_value(json_object_get(run, "exit_code")),
+                .signal = (int32_t)json_integer_value(json_object_get(run, "signal"))};
+        return true;
+}
+
+/* The member that the report is about; NULL: it should not run (any more). */
+static struct work_member *member_of(struct live *live, const struct node_entry *node,
+                                     const struct reported *reported, struct work **ret_work)
+{
+        const struct state *state = core_state(live->core);
+        struct work *work = works_find(core_works(live->core), reported->workload);
+        uint32_t slot = work ? state_workload(state, work->id) : NONE;
+
+        if (slot == NONE || work->epoch != reported->epoch ||
+            reported->member >= work->members_count)
+                return NULL;
+        for (uint32_t at = state->workloads[slot].first_member; at != NONE;
+             at = state->members[at].next)
+                if (state->members[at].number == reported->member &&
+                    state->nodes[state->members[at].node].desc.name == node->desc.name) {
+                        *ret_work = work;
+                        return &work->members[reported->member];
+                }
+        return NULL;
+}
+
+static bool is_up(const struct live *live, const struct node_entry *node)
+{
+        uint32_t number = state_node(core_state(live->core), node->desc.name);
+
+        return number != NONE && core_state(live->core)->nodes[number].status == NODE_UP;
+}
+
+static bool is_in_pool(const struct live *live, const struct node_entry *node)
+{
+        return state_node(core_state(live->core), node->desc.name) != NONE;
+}
+
+/* Whether a run that should not be there is: processes of it may still use the devices. */
+static bool has_strangers(struct live *live, const struct node_entry *node, const json_t *report)
+{
+        size_t i;
+        json_t *run;
+
+        json_array_foreach(json_object_get(report, "runs"), i, run) {
+                struct reported reported;
+                struct work *work;
+                if (read_run(run, &reported) && reported.phase != PHASE_EXITED &&
+                    reported.phase != PHASE_REFUSED &&
+                    !member_of(live, node, &reported, &work))
+                        return true;
+        }
+        return false;
+}
+
+/* A node that was lost joins again when its agent has seen that it should run nothing, and does so:
+ * a report from before, which comes late, proves nothing. */
+static bool may_join(struct live *live, const struct node_entry *node, const json_t *report)
+{
+        json_int_t seen = json_integer_value(json_object_get(report, "seen"));
+
+        if (is_in_pool(live, node) &&
+            (node->fence == 0 || seen < 0 || (uint64_t)seen < node->fence ||
+             (uint64_t)seen > node->generation))
+                return false;
+        return !has_strangers(live, node, report);
+}
+
+void exchange_fence(struct live *live, struct node_entry *node)
+{
+        if (node->fence || !is_in_pool(live, node) || is_up(live, node))
+                return;
+        live_touch(live, node, core_last_seq(live->core));
+        node->fence = node->generation;
+}
+
+static bool changes(const struct work_member *member, const struct reported *reported)
+{
+        return member->phase != reported->phase && member->phase != PHASE_EXITED &&
+               member->phase != PHASE_REFUSED;
+}
+
+/* What the document says is broken stays so. */
+static uint16_t all_broken(const struct node_entry *node, const json_t *report)
+{
+        return node->desc.broken | broken_of(report);
+}
+
+bool exchange_has_news(struct live *live, const struct node_entry *node, const json_t *report)
+{
+        uint32_t number = state_node(core_state(live->core), node->desc.name);
+        size_t i;
+        json_t *run;
+
+        if (!is_up(live, node))
+                return may_join(live, node, report);
+        if (core_state(live->core)->nodes[number].desc.broken != all_broken(node, report))
+                return true;
+        json_array_foreach(json_object_get(report, "runs"), i, run) {
+                struct reported reported;
+                struct work *work;
+                const struct work_member *member =
+                        read_run(run, &reported) ? member_of(live, node, &reported, &work) : NULL;
+                if (member && changes(member, &reported))
+                        return true;
+        }
+        return json_array_size(json_object_get(report, "checkpoints")) > 0;
+}
+
+static int apply_run(struct live *live, struct act *act, struct node_entry *node,
+                     const struct reported *reported, struct err *err)
+{
+        struct work *work;
+        struct work_member *member = member_of(live, node, reported, &work);
+
+        if (!member || !changes(member, reported))
+                return 0;
+        member->phase = (uint8_t)reported->phase;
+        member->exit_code = reported->exit_code;
+        member->signal = reported->signal;
+        member->failed = reported->phase == PHASE_REFUSED || reported->exit_code != 0 ||
+                         reported->signal != 0;
+        return live_settle(live, act, work, err);
+}
+
+static int apply_checkpoints(struct live *live, struct act *act, const json_t *report,
+                             struct err *err)
+{
+        size_t i;
+        json_t *it;
+
+        json_array_foreach(json_object_get(report, "checkpoints"), i, it) {
+                struct input input = {.kind = INPUT_CHECKPOINTED};
+                input.workload = (uint64_t)json_integer_value(json_object_get(it, "workload"));
+                const struct work *work = works_find(core_works(live->core), input.workload);
+                if (!work || work->epoch != (uint64_t)json_integer_value(
+                                                    json_object_get(it, "epoch")))
+                        continue;
+                int rc = core_input(act, &input, NULL, err);
+                if (rc)
+                        return rc;
+        }
+        return 0;
+}
+
+static int apply_health(struct live *live, struct act *act, struct node_entry *node,
+                        const json_t *report, struct err *err)
+{
+        uint32_t number = state_node(core_state(live->core), node->desc.name);
+        struct input input = {.kind = INPUT_NODE_CHANGED};
+
+        input.node = core_state(live->core)->nodes[number].desc;
+        if (input.node.broken == all_broken(node, report))
+                return 0;
+        uint32_t lost = all_broken(node, report) & ~(uint32_t)input.node.broken;
+        int rc = live_cancel_lost(live, act, number, lost, err);
+        if (rc)
+                return rc;
+        input.node.broken = all_broken(node, report);
+        return core_input(act, &input, NULL, err);
+}
+
+int exchange_apply(struct live *live, struct act *act, struct node_entry *node,
+                   const json_t *report, struct err *err)
+{
+        size_t i;
+        json_t *run;
+        int rc = 0;
+
+        if (!is_up(live, node)) {
+                if (!may_join(live, node, report))
+                        return 0;
+                node->fence = 0;
+                rc = live_join(live, act, node, err);
+                live_touch(live, node, core_next_seq(live->core) - 1);
+        }
+        json_array_foreach(json_object_get(report, "runs"), i, run) {
+                struct reported reported;
+                if (rc == 0 && read_run(run, &reported))
+                        rc = apply_run(live, act, node, &reported, err);
+        }
+        if (rc == 0)
+                rc = apply_checkpoints(live, act, report, err);
+        return rc ? rc : apply_health(live, act, node, report, err);
+}
+
+/* ---- the answer ---- */
+
+static void add_stop(json_t *json, const struct live *live, const struct work *work,
+                     const struct workload *workload, const struct workload_doc *document)
+{
+        json_t *stop = json_null();
+
+        if (work->wish == WISH_CANCEL || work->ending || workload->notice_until_ms) {
+                bool now = work->wish == WISH_CANCEL || work->ending;
+                stop = json_object();
+                view_set(stop, "cause",
+                         json_string(work->wish == WISH_CANCEL ? "cancelled"
+                                     : work->ending            ? "a member ended"
+                                                               : notice_cause_name(
+                                                   (enum notice_cause)workload->notice_cause)));
+                view_set(stop, "until", view_time(now ? core_now_ms(live->core)
+                                                      : workload->notice_until_ms));
+                view_set(stop, "until_ms", json_integer(now ? 0 : workload->notice_until_ms));
+                view_set(stop, "signal",
+                         document && document->checkpoint.signal[0]
+                                 ? json_string(document->checkpoint.signal)
+                                 : json_null());
+        }
+        view_set(json, "stop", stop);
+}
+
+static json_t *texts(uint32_t count, const char **list)
+{
+        json_t *json = json_array();
+
+        for (uint32_t i = 0; i < count; i++)
+                (void)json_array_append_new(json, json_string(list[i]));
+        return json;
+}
+
+static void add_command(json_t *json, const struct workload_doc *document)
+{
+        const struct workload_run *run = &document->run;
+        json_t *env = json_object();
+
+        for (uint32_t i = 0; i < run->env_count; i++)
+                view_set(env, run->env_names[i], json_string(run->env_values[i]));
+        view_set(json, "command", texts(run->command_count, run->command));
+        view_set(json, "env", env);
+        view_set(json, "secrets", texts(run->secrets_count, run->secrets));
+        view_set(json, "workdir", run->workdir ? json_string(run->workdir) : json_null());
+        view_set(json, "checkpoint_signal",
+                 document->checkpoint.signal[0] ? json_string(document->checkpoint.signal)
+                                                : json_null());
+}
+
+static json_t *devices_of(const struct state *state, const struct member *member)
+{
+        static const char *const methods[METHODS_END] = {
+                [METHOD_WHOLE] = "whole", [METHOD_SLICE] = "slice", [METHOD_SHARE] = "share"};
+        json_t *list = json_array();
+
+        for (uint32_t held = member->first_part; held != NONE; held = state->parts[held].next) {
+                const struct part *part = &state->parts[held].part;
+                json_t *device = json_object();
+                view_set(device, "index", json_integer(part->device));
+                view_set(device, "method", json_string(methods[part->method]));
+                view_set(device, "profile",
+                         part->method == METHOD_SLICE
+                                 ? json_string(node_model(state, member->node)
+                                                       ->profiles[part->profile]
+                                                       .name)
+                                 : json_null());
+                view_set(device, "start", json_integer(part->start));
+                view_set(device, "share_milli", json_integer(part->share_milli));
+                view_set(device, "memory_mib", json_integer(part->memory_mib));
+                (void)json_array_append_new(list, device);
+        }
+        return list;
+}
+
+/* Names of the nodes by rank. */
+static json_t *addresses_of(const struct state *state, const struct workload *workload,
+                            uint32_t members)
+{
+        json_t *list = json_array();
+
+        for (uint32_t m = 0; m < members; m++)
+                (void)json_array_append_new(list, json_string(""));
+        for (uint32_t at = workload->first_member; at != NONE; at = state->members[at].next) {
+                const struct member *member = &state->members[at];
+                const char *name = vocab_name_text(state->vocab,
+                                                   state->nodes[member->node].desc.name);
+                (void)json_array_set_new(list, member->number, json_string(name));
+        }
+        return list;
+}
+
+/* The barrier: all members have their processes ready. */
+static bool may_go(const struct work *work)
+{
+        for (uint16_t m = 0; m < work->members_count; m++)
+                if (work->members[m].phase != PHASE_READY &&
+                    work->members[m].phase != PHASE_RUNNING &&
+                    work->members[m].phase != PHASE_EXITED)
+                        return work->members_count == 1;
+        return true;
+}
+
+/* False: the document cannot be read now. Then nothing is said of the node's runs at all: an agent
+ * would take a run without a command for one that cannot be started. */
+static bool add_document(json_t *json, struct live *live, const struct work *work,
+                         const struct workload *workload)
+{
+        struct submission submission = {0};
+        struct object_copy *copy;
+
+        if (objects_get(core_view(live->core), OBJECT_WORKLOAD, work->id, &copy, NULL) < 0)
+                return false;
+        json_t *detail = json_loads(copy->object.detail, 0, NULL);
+        (void)json_object_set(json, "run_as", json_object_get(detail, "run_as"));
+        json_decref(detail);
+        bool read = submission_read_again(live->core, &copy->object, &submission, NULL) == 0;
+        if (read) {
+                add_command(json, submission.document);
+                add_stop(json, live, work, workload, submission.document);
+        }
+        submission_done(&submission);
+        mem_free(copy);
+        return read;
+}
+
+static json_t *run_of(struct live *live, const struct member *member)
+{
+        const struct state *state = core_state(live->core);
+        const struct workload *workload = &state->workloads[member->workload];
+        const struct bucket *bucket = &state->buckets[workload->bucket];
+        const struct need *need = &state->shapes[bucket->shape].need;
+        const struct work *work = works_find(core_works(live->core), workload->id);
+        json_t *json;
+
+        if (!work)
+                return NULL;
+        json = json_object();
+        view_set(json, "workload", json_integer((json_int_t)work->id));
+        view_set(json, "member", json_integer(member->number));
+        view_set(json, "epoch", json_integer((json_int_t)work->epoch));
+        view_set(json, "name", json_string(work->name));
+        view_set(json, "tenant", json_string(work->tenant));
+        view_set(json, "user", json_string(work->user));
+        view_set(json, "devices", devices_of(state, member));
+        view_set(json, "cpu_milli", json_integer(need->cpu_milli));
+        view_set(json, "ram_mib", json_integer(need->ram_mib));
+        view_set(json, "rank", json_integer(member->number));
+        view_set(json, "world", json_integer(bucket->form.members));
+        view_set(json, "addresses", addresses_of(state, workload, bucket->form.members));
+        view_set(json, "go", json_boolean(may_go(work)));
+        if (!add_document(json, live, work, workload)) {
+                json_decref(json);
+                return NULL;
+        }
+        return json;
+}
+
+json_t *exchange_answer(struct live *live, const struct node_entry *node)
+{
+        const struct state *state = core_state(live->core);
+        uint32_t number = state_node(state, node->desc.name);
+        json_t *json = json_object(), *runs = json_array();
+
+        for (uint32_t at = number == NONE ? NONE : state->nodes[number].first_member; at != NONE;
+             at = state->members[at].node_next) {
+                json_t *run = run_of(live, &state->members[at]);
+                if (!run) {
+                        json_decref(runs);
+                        json_decref(json);
+                        return NULL;
+                }
+                (void)json_array_append_new(runs, run);
+        }
+        view_set(json, "generation", json_integer((json_int_t)node->generation));
+        view_set(json, "lease_ms", json_integer(live->lease_ms));
+        view_set(json, "runs", runs);
+        view_set(json, "wants", wants_of(live->wants, node));
+        return json;
+}

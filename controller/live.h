@@ -1,0 +1,95 @@
+/* live.h - the pool as the controller runs it: the core, its nodes, its documents, in one struct.
+ *
+ * Not pure. One thread: that of the event loop. What the API and the clock call.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "controller/core.h"
+
+struct node_entry;
+struct nodes;
+struct policy_warning;
+struct pool_doc;
+struct simulated;
+struct wants;
+struct who;
+struct work;
+
+#define LEASE_MS_DEFAULT INT64_C(30000)
+
+struct live {
+        struct core *core;              /* owned */
+        struct nodes *nodes;            /* owned */
+        struct pool_doc *pool;          /* owned; NULL: none was set */
+        uint64_t pool_revision;
+        struct simulated *simulated;    /* owned; NULL: nodes have agents */
+        struct wants *wants;            /* owned: what is asked of agents */
+        int64_t lease_ms;
+        int64_t started_ms;             /* nobody is called silent before a lease from then */
+        int64_t ticked_ms;              /* the newest tick */
+        bool pool_lost;                 /* it could not be read: again at the next tick */
+        bool unsettled;                 /* work waits for a tick: see live_settle_all() */
+        uint64_t generation;            /* the newest of all nodes: grows */
+        /* Called for a node whose exchange may be answered now. */
+        void (*changed)(void *arg, struct node_entry *node);
+        void *arg;
+};
+
+/* `live` is zeroed but for what its owner sets; then the documents are brought back. 0, or what
+ * core_open() returns. */
+int live_open(struct live *live, const struct core_setup *setup, bool simulate, int64_t now_ms,
+              struct core_recovery *ret_recovery, struct err *err);
+void live_close(struct live *live);                     /* a zeroed one is fine */
+
+/* ---- documents: live_documents.c ---- */
+
+/* `wanted`: the revision that is to be replaced; 0: whichever. With `dry_run` only checked. Calls
+ * `done` unless it fails: 0, or what reading it returns, -ERR_EXISTS (another revision is in force),
+ * -ERR_IO. Warnings are written as lines to `ret_warnings` (a text of jansson's, see the code). */
+struct document_put {
+        const char *text;               /* the document */
+        uint64_t wanted;
+        bool dry_run;
+        uint64_t revision;              /* out: that it has */
+        struct json_t *warnings;        /* out: a list of texts; the caller's to drop */
+};
+int live_put_policy(struct live *live, struct act *act, struct document_put *put, struct err *err);
+int live_put_pool(struct live *live, struct act *act, struct document_put *put, struct err *err);
+
+/* ---- nodes: live_nodes.c ---- */
+
+/* The node takes part: it joined, or joins again. Nothing where it does already. */
+int live_join(struct live *live, struct act *act, struct node_entry *node, struct err *err);
+int live_drain(struct live *live, struct act *act, struct node_entry *node, bool drained,
+               int64_t by_ms, struct err *err);
+/* What it should run has changed, as of record `seq` (0: at once). */
+void live_touch(struct live *live, struct node_entry *node, uint64_t seq);
+struct node_entry *live_node_of(const struct live *live, uint32_t node);   /* number in the state */
+
+/* ---- runs: live_runs.c ---- */
+
+/* Its owner, or somebody who may, wants it gone. */
+int live_cancel(struct live *live, struct act *act, struct work *work, struct err *err);
+/* It ends, on its class's notice (`now`: at once), and waits again. */
+int live_restart(struct live *live, struct act *act, const struct work *work, bool now,
+                 struct err *err);
+/* After its members' phases changed: lets the barrier go, ends a gang as a whole, and tells the
+ * engine when all are gone. */
+int live_settle(struct live *live, struct act *act, struct work *work, struct err *err);
+
+/* Before the devices of a node are lost (bit d: device d; LIVE_ALL_DEVICES: the node): what was
+ * cancelled while it ran there ends now, instead of starting somewhere else. */
+#define LIVE_ALL_DEVICES UINT32_MAX
+int live_cancel_lost(struct live *live, struct act *act, uint32_t node, uint32_t devices,
+                     struct err *err);
+/* What waits for time: work that left before its notice was over, and work that was cancelled while
+ * it ran and lost its place. */
+int live_settle_all(struct live *live, struct act *act, struct err *err);
+
+/* ---- time: live_time.c ---- */
+
+/* The engine's tick, leases, simulated nodes. */
+int live_tick(struct live *live, int64_t now_ms, struct err *err);

@@ -1,0 +1,154 @@
+/* berthd - the controller of a pool. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/num.h"
+#include "controller/daemon.h"
+
+enum { EXIT_BAD_INPUT = 2 };
+
+static const char help[] =
+        "usage: berthd --store FILE [options]\n"
+        "\n"
+        "The controller of a pool: decides for every job and service where it runs, keeps a durable\n"
+        "log of all it decided, and serves the HTTP API.\n"
+        "\n"
+        "  --store FILE          the pool's store, made when there is none\n"
+        "  --listen WHERE        unix:PATH, or tcp:ADDRESS:PORT; several may be given\n"
+        "                        (default unix:/run/berth/berthd.sock)\n"
+        "  --pool FILE           a Pool document, set at start where it differs from the one in force\n"
+        "  --policy FILE         the same for a Policy document\n"
+        "  --simulate            nodes have no agents: berthd plays their work ('sleep 2' runs 2 s)\n"
+        "  --tick DURATION       how often time passes for the engine (default 2s)\n"
+        "  --lease DURATION      an agent that is silent for longer has lost its work (default 30s)\n"
+        "  --requests-per-s N    most of one peer, with bursts above it; 0: any number (default 2000)\n"
+        "  --snapshot-every N    a snapshot every so many records of the log (default 200000)\n"
+        "  --nodes-max N         most nodes of a new store (default 16384)\n"
+        "  --workloads-max N     most live workloads of a new store (default 200000)\n"
+        "  --help, --version\n"
+        "\n"
+        "Try a pool out, with simulated nodes:\n"
+        "  berthd --store /tmp/pool.db --listen unix:/tmp/berth.sock --simulate \\\n"
+        "         --pool examples/pool.yaml --policy examples/policy.yaml\n"
+        "\n"
+        "Ends with 0, 1 (trouble) or 2 (an option or a document is wrong). SIGTERM ends it: what was\n"
+        "answered is on the disk, and work goes on.\n";
+
+enum {
+        OPTION_STORE = 256, OPTION_LISTEN, OPTION_POOL, OPTION_POLICY, OPTION_SIMULATE,
+        OPTION_TICK, OPTION_LEASE, OPTION_REQUESTS, OPTION_SNAPSHOT, OPTION_NODES, OPTION_WORKLOADS, OPTION_HELP,
+        OPTION_VERSION
+};
+
+static int wrong(const struct err *err)
+{
+        fprintf(stderr, "berthd: %s\n", err->text);
+        return EXIT_BAD_INPUT;
+}
+
+static int take_option(int option, const char *value, struct daemon_options *options,
+                       struct err *err)
+{
+        uint64_t number = 0;
+        int rc = 0;
+
+        switch (option) {
+        case OPTION_STORE:
+                options->store = value;
+                break;
+        case OPTION_LISTEN:
+                if (options->listens_count == DAEMON_LISTENS_MAX)
+                        return err_set(err, ERR_INPUT, "--listen: at most %d are possible",
+                                       DAEMON_LISTENS_MAX);
+                options->listens[options->listens_count++] = value;
+                break;
+        case OPTION_POOL:
+                options->pool = value;
+                break;
+        case OPTION_POLICY:
+                options->policy = value;
+                break;
+        case OPTION_SIMULATE:
+                options->simulate = true;
+                break;
+        case OPTION_TICK:
+                rc = num_duration_ms(value, 100, 60000, &options->tick_ms, err);
+                break;
+        case OPTION_LEASE:
+                rc = num_duration_ms(value, 1000, 3600000, &options->lease_ms, err);
+                break;
+        case OPTION_REQUESTS:
+                rc = num_u64(value, 0, 1000000, &number, err);
+                options->requests_per_s = (uint32_t)number;
+                break;
+        case OPTION_SNAPSHOT:
+                rc = num_u64(value, 100, UINT64_C(1) << 40, &options->snapshot_records, err);
+                break;
+        case OPTION_NODES:
+                rc = num_u64(value, 1, 100000, &number, err);
+                options->nodes_max = (uint32_t)number;
+                break;
+        case OPTION_WORKLOADS:
+                rc = num_u64(value, 1, 1000000, &number, err);
+                options->workloads_max = (uint32_t)number;
+                break;
+        }
+        return rc;
+}
+
+int main(int argc, char **argv)
+{
+        static const struct option list[] = {
+                {"store", required_argument, NULL, OPTION_STORE},
+                {"listen", required_argument, NULL, OPTION_LISTEN},
+                {"pool", required_argument, NULL, OPTION_POOL},
+                {"policy", required_argument, NULL, OPTION_POLICY},
+                {"simulate", no_argument, NULL, OPTION_SIMULATE},
+                {"tick", required_argument, NULL, OPTION_TICK},
+                {"lease", required_argument, NULL, OPTION_LEASE},
+                {"requests-per-s", required_argument, NULL, OPTION_REQUESTS},
+                {"snapshot-every", required_argument, NULL, OPTION_SNAPSHOT},
+                {"nodes-max", required_argument, NULL, OPTION_NODES},
+                {"workloads-max", required_argument, NULL, OPTION_WORKLOADS},
+                {"help", no_argument, NULL, OPTION_HELP},
+                {"version", no_argument, NULL, OPTION_VERSION},
+                {0}};
+        struct daemon_options options = {.tick_ms = 2000,
+                                         .lease_ms = 30000,
+                                         .requests_per_s = 2000,
+                                         .snapshot_records = 200000,
+                                         .nodes_max = 16384,
+                                         .workloads_max = 200000,
+                                         .version = BERTH_VERSION};
+        struct err err = {0};
+        int option, number = 0;
+
+        while ((option = getopt_long(argc, argv, "", list, &number)) != -1) {
+                if (option == '?')
+                        return EXIT_BAD_INPUT;  /* getopt has said what is wrong */
+                if (option == OPTION_HELP)
+                        return fputs(help, stdout) == EOF;
+                if (option == OPTION_VERSION)
+                        return puts("berthd " BERTH_VERSION) == EOF;
+                if (take_option(option, optarg, &options, &err) < 0) {
+                        (void)err_prefix(&err, "--%s", list[number].name);
+                        return wrong(&err);
+                }
+        }
+        if (optind < argc)
+                (void)err_set(&err, ERR_INPUT, "'%s' is not expected: see berthd --help",
+                              argv[optind]);
+        else if (!options.store)
+                (void)err_set(&err, ERR_INPUT, "--store FILE is missing: see berthd --help");
+        if (err.code != ERR_OK)
+                return wrong(&err);
+        if (options.listens_count == 0)
+                options.listens[options.listens_count++] = "unix:/run/berth/berthd.sock";
+        if (daemon_run(&options, &err) == 0)
+                return EXIT_SUCCESS;
+        fprintf(stderr, "berthd: %s\n", err.text);
+        return err.code == ERR_INPUT ? EXIT_BAD_INPUT : EXIT_FAILURE;
+}

@@ -1,0 +1,48 @@
+/* submit.h - workload documents become workloads.
+ *
+ * One document is one workload, or one for each task of an array or replica of a service. They are
+ * submitted in one act: all of them, or none.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct act;
+struct core;
+struct err;
+struct explanation;
+struct object;
+struct who;
+struct workload_doc;
+
+struct submission {
+        const char *text;               /* the document as it came; borrowed */
+        struct workload_doc *document;
+        uint32_t count;                 /* workloads that it comes to */
+};
+
+/* Reads a document, JSON or YAML; a tenant that it does not name is `home` (may be NULL). 0,
+ * -ERR_INPUT, -ERR_RANGE, -ERR_NOT_FOUND, -ERR_FULL, -ERR_NOMEM with file:line. */
+int submission_read(struct core *core, const char *text, size_t size, bool is_json,
+                    const char *home, struct submission *ret_submission, struct err *err);
+/* One that was taken before: the policy of today is not asked. */
+int submission_read_again(struct core *core, const struct object *object,
+                          struct submission *ret_submission, struct err *err);
+void submission_done(struct submission *submission);    /* a zeroed one is fine */
+
+/* What came of one of them. */
+struct submitted {
+        uint64_t first_id;
+        uint32_t count;
+        uint32_t refused;               /* by the engine: they are known, and have ended */
+};
+
+/* Submits them. On failure nothing was decided, unless -ERR_IO. */
+int submission_decide(struct act *act, struct core *core, const struct submission *submission,
+                      const struct who *who, struct submitted *ret_submitted, struct err *err);
+
+/* What would become of it: decides nothing. `ret_explanation` is large. */
+int submission_explain(struct core *core, const struct submission *submission, int64_t now_ms,
+                       struct explanation *ret_explanation, struct err *err);

@@ -1,0 +1,267 @@
+#include "controller/view.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "controller/access.h"
+#include "controller/live.h"
+#include "controller/nodes.h"
+#include "controller/works.h"
+#include "engine/explain.h"
+#include "engine/queue.h"
+#include "proto/explain_text.h"
+
+/* ---- small values ---- */
+
+void view_set(json_t *object, const char *key, json_t *value)
+{
+        (void)json_object_set_new(object, key, value);
+}
+
+json_t *view_time(int64_t ms)
+{
+        time_t seconds = (time_t)(ms / 1000);
+        struct tm tm;
+        char text[48];
+
+        if (ms == 0)
+                return json_null();
+        (void)gmtime_r(&seconds, &tm);
+        (void)snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ",
+                       tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
+                       tm.tm_sec, (int)(ms % 1000));
+        return json_string(text);
+}
+
+/* To a thousandth, rounded. */
+json_t *view_devices(uint64_t units)
+{
+        uint64_t milli = (units * 1000 + UNITS_DEVICE / 2) / UNITS_DEVICE;
+        char text[32];
+        size_t length = (size_t)snprintf(text, sizeof text, "%" PRIu64 ".%03u", milli / 1000,
+                                         (unsigned)(milli % 1000));
+
+        while (text[length - 1] == '0')
+                text[--length] = '\0';
+        if (text[length - 1] == '.')
+                text[--length] = '\0';
+        return json_string(text);
+}
+
+static struct explain_names names_of(struct live *live)
+{
+        return (struct explain_names){.state = core_state(live->core), .clock = true};
+}
+
+/* ---- workloads ---- */
+
+static bool all_run(const struct work *work)
+{
+        for (uint16_t m = 0; m < work->members_count; m++)
+                if (work->members[m].phase != PHASE_RUNNING &&
+                    work->members[m].phase != PHASE_EXITED)
+                        return false;
+        return true;
+}
+
+const char *view_state(const struct live *live, const struct work *work)
+{
+        const struct state *state = core_state(live->core);
+        uint32_t slot = state_workload(state, work->id);
+        const struct workload *workload = slot == NONE ? NULL : &state->workloads[slot];
+
+        if (!workload)
+                return "unknown";
+        if (workload->members_placed == 0)
+                return workload->holds & HOLD_USER ? "held" : "queued";
+        if (work->wish == WISH_CANCEL)
+                return "cancelling";
+        if (workload->notice_until_ms)
+                return "stopping";
+        return live->simulated || all_run(work) ? "running" : "starting";
+}
+
+static json_t *places_of(const struct live *live, const struct work *work, uint32_t slot)
+{
+        const struct state *state = core_state(live->core);
+        json_t *places = json_array();
+
+        for (uint32_t at = state->workloads[slot].first_member; at != NONE;
+             at = state->members[at].next) {
+                const struct member *member = &state->members[at];
+                const struct node_desc *desc = &state->nodes[member->node].desc;
+                json_t *place = json_object(), *devices = json_array();
+                for (uint32_t held = member->first_part; held != NONE;
+                     held = state->parts[held].next)
+                        (void)json_array_append_new(
+                                devices, json_integer(state->parts[held].part.device));
+                view_set(place, "member", json_integer(member->number));
+                view_set(place, "node", json_string(vocab_name_text(state->vocab, desc->name)));
+                view_set(place, "devices", devices);
+                view_set(place, "phase",
+                    json_string(live->simulated
+                                        ? "running"
+                                        : phase_name(work->members[member->number].phase)));
+                (void)json_array_insert_new(places, 0, place);
+        }
+        return places;
+}
+
+static void add_notice(json_t *json, const struct workload *workload)
+{
+        json_t *notice;
+
+        if (!workload->notice_until_ms) {
+                view_set(json, "notice", json_null());
+                return;
+        }
+        notice = json_object();
+        view_set(notice, "cause",
+            json_string(notice_cause_name((enum notice_cause)workload->notice_cause)));
+        view_set(notice, "until", view_time(workload->notice_until_ms));
+        view_set(json, "notice", notice);
+}
+
+static void add_live(struct live *live, json_t *json, const struct work *work, uint32_t slot)
+{
+        const struct state *state = core_state(live->core);
+        const struct workload *workload = &state->workloads[slot];
+        const struct bucket *bucket = &state->buckets[workload->bucket];
+        const struct request request = {.need = state->shapes[bucket->shape].need,
+                                        .form = bucket->form};
+        const struct explain_names names = names_of(live);
+        bool runs = workload->members_placed > 0;
+        char text[EXPLAIN_TEXT_MAX];
+
+        view_set(json, "state", json_string(view_state(live, work)));
+        view_set(json, "members", json_integer(bucket->form.members));
+        view_set(json, "devices", json_integer((json_int_t)bucket_devices(state, bucket)));
+        view_set(json, "request", json_string(explain_request_text(&request, &names, text)));
+        view_set(json, "started", runs ? view_time(work->started_ms) : json_null());
+        view_set(json, "waited_ms",
+            json_integer(runs ? workload->waited_ms
+                              : waited_ms(state, slot, core_now_ms(live->core))));
+        view_set(json, "standing",
+            runs ? json_string(standing_name((enum standing)workload->standing)) : json_null());
+        view_set(json, "stops", json_integer(work->stops));
+        view_set(json, "retries_left", json_integer(workload->retries));
+        add_notice(json, workload);
+}
+
+/* Why it waits; the record is large. */
+static void add_verdict(struct live *live, json_t *json, uint64_t id)
+{
+        struct explanation *record = mem_new(1, sizeof *record);
+        const struct explain_names names = names_of(live);
+        char text[EXPLAIN_TEXT_MAX];
+
+        if (record && explain(core_memo(live->core), core_state(live->core), id,
+                              core_now_ms(live->core), record, NULL) == 0) {
+                view_set(json, "verdict", json_string(verdict_name(record->verdict)));
+                view_set(json, "summary", json_string(explain_summary(record, &names, text)));
+        }
+        mem_free(record);
+}
+
+static void add_ended(json_t *json, const struct object *object)
+{
+        json_t *detail = object->detail[0] ? json_loads(object->detail, 0, NULL) : NULL;
+        static const char *const keys[] = {"exit_code", "signal", "stops", "cause", "lost_ms"};
+
+        view_set(json, "state", json_string(object->state));
+        view_set(json, "ended", view_time(object->ended_ms));
+        for (size_t k = 0; k < ARRAY_LEN(keys); k++)
+                (void)json_object_set(json, keys[k],
+                                      json_object_get(detail, keys[k])
+                                              ? json_object_get(detail, keys[k])
+                                              : json_null());
+        int64_t started_ms = json_integer_value(json_object_get(detail, "started_ms"));
+        view_set(json, "started", view_time(started_ms));
+        json_decref(detail);
+}
+
+json_t *view_workload(struct live *live, const struct object *object, bool full)
+{
+        const struct work *work = works_find(core_works(live->core), object->id);
+        uint32_t slot = work ? state_workload(core_state(live->core), object->id) : NONE;
+        json_t *json = json_object();
+
+        view_set(json, "id", json_integer((json_int_t)object->id));
+        view_set(json, "name", json_string(object->name));
+        view_set(json, "tenant", json_string(object->tenant));
+        view_set(json, "class", json_string(object->class));
+        view_set(json, "user", json_string(object->owner));
+        view_set(json, "submitted", view_time(object->created_ms));
+        if (object->ended_ms || slot == NONE) {
+                add_ended(json, object);
+        } else {
+                view_set(json, "ended", json_null());
+                view_set(json, "exit_code", json_null());
+                view_set(json, "cause", json_null());
+                add_live(live, json, work, slot);
+        }
+        if (!full)
+                return json;
+        if (slot != NONE && !object->ended_ms) {
+                add_verdict(live, json, object->id);
+                view_set(json, "places", places_of(live, work, slot));
+        }
+        if (object->size > 0)
+                view_set(json, "document", json_stringn(object->body, object->size));
+        return json;
+}
+
+/* ---- the queue ---- */
+
+static json_t *queue_row(struct live *live, const struct work *work, uint32_t slot,
+                         uint32_t position)
+{
+        const struct state *state = core_state(live->core);
+        const struct workload *workload = &state->workloads[slot];
+        const struct bucket *bucket = &state->buckets[workload->bucket];
+        json_t *row = json_object();
+
+        view_set(row, "position", json_integer(position));
+        view_set(row, "id", json_integer((json_int_t)work->id));
+        view_set(row, "name", json_string(work->name));
+        view_set(row, "tenant", json_string(work->tenant));
+        view_set(row, "user", json_string(work->user));
+        if (state->accounts)
+                view_set(row, "class",
+                    json_string(state->accounts->tenancy->classes[bucket->class].name));
+        view_set(row, "devices", json_integer((json_int_t)bucket_devices(state, bucket)));
+        view_set(row, "waited_ms", json_integer(waited_ms(state, slot, core_now_ms(live->core))));
+        view_set(row, "expected_ms",
+            json_integer(expected_left_ms(state, slot, END_PERCENT, state->now_ms)));
+        add_verdict(live, row, work->id);
+        return row;
+}
+
+json_t *view_queue(struct live *live, const char *tenant, uint32_t limit)
+{
+        const struct state *state = core_state(live->core);
+        struct queue_list *list = queue_list_new(state);
+        json_t *json = json_object(), *rows = json_array();
+        uint32_t shown = 0, waiting = 0, position = 0, slot;
+
+        while (list && (slot = queue_list_next(list)) != NONE) {
+                const struct work *work = works_find(core_works(live->core),
+                                                     state->workloads[slot].id);
+                position++;
+                if (!work || (tenant && !tenant_is_below(work->tenant, tenant)))
+                        continue;
+                waiting++;
+                if (shown < limit) {
+                        (void)json_array_append_new(rows, queue_row(live, work, slot, position));
+                        shown++;
+                }
+        }
+        queue_list_free(list);
+        view_set(json, "waiting", json_integer(waiting));
+        view_set(json, "workloads", rows);
+        return json;
+}

@@ -1,0 +1,34 @@
+/* view.h - what the API shows, as JSON.
+ *
+ * Pure apart from the heap. Each returns a new value of jansson's, or NULL: out of memory. What the
+ * caller may see is decided before.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct live;
+struct node_entry;
+struct object;
+struct work;
+
+/* Sets a member that is given away; out of memory shows when the text is made. */
+void view_set(json_t *object, const char *key, json_t *value);
+/* "2027-01-04T08:00:00.000Z"; 0: null. */
+json_t *view_time(int64_t ms);
+/* A part of a device as a decimal: "0.25". */
+json_t *view_devices(uint64_t units);
+
+/* A workload, live or ended, from its row (whose texts are not kept). With `full` its places, its
+ * document and why it waits. */
+json_t *view_workload(struct live *live, const struct object *object, bool full);
+/* "queued", "held", "starting", "running", "stopping", "cancelling". */
+const char *view_state(const struct live *live, const struct work *work);
+
+json_t *view_queue(struct live *live, const char *tenant, uint32_t limit);
+json_t *view_pool(struct live *live);
+json_t *view_node(struct live *live, const struct node_entry *node, bool who);
+json_t *view_tenants(struct live *live, const char *tenant);
+json_t *view_notices(struct live *live, const char *tenant);

@@ -1,0 +1,286 @@
+/* What the API shows of nodes, devices and tenants. */
+#include "controller/view.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "controller/access.h"
+#include "controller/live.h"
+#include "controller/nodes.h"
+#include "controller/works.h"
+#include "engine/accounts.h"
+#include "proto/policy_doc.h"
+#include "proto/pool_doc.h"
+
+/* ---- the pool ---- */
+
+struct model_sums {
+        uint32_t devices, unhealthy, draining;
+        uint64_t free_units;
+};
+
+static void sum_node(const struct state *state, uint32_t number, struct model_sums *sums)
+{
+        const struct node *node = &state->nodes[number];
+        const struct device *devices = node_devices(state, number);
+
+        for (unsigned d = 0; d < node->desc.devices; d++) {
+                bool broken = node->status != NODE_UP || devices[d].state.broken;
+                sums->devices++;
+                sums->unhealthy += broken;
+                sums->draining += !broken && !node_takes_work(node);
+                if (!broken && node_takes_work(node))
+                        sums->free_units += device_free_units(node_model(state, number),
+                                                              &devices[d].state);
+        }
+}
+
+static json_t *model_row(const struct state *state, unsigned model, const struct model_sums *sums)
+{
+        uint64_t healthy = (uint64_t)(sums->devices - sums->unhealthy - sums->draining) *
+                           UNITS_DEVICE;
+        json_t *row = json_object();
+
+        view_set(row, "model", json_string(model_get(state->models, model)->name));
+        view_set(row, "devices", json_integer(sums->devices));
+        view_set(row, "allocated", view_devices(healthy - sums->free_units));
+        view_set(row, "free", view_devices(sums->free_units));
+        view_set(row, "unhealthy", json_integer(sums->unhealthy));
+        view_set(row, "draining", json_integer(sums->draining));
+        return row;
+}
+
+json_t *view_pool(struct live *live)
+{
+        const struct state *state = core_state(live->core);
+        struct model_sums sums[MODELS_MAX] = {0};
+        uint32_t nodes = 0, up = 0, devices = 0;
+        json_t *json = json_object(), *models = json_array();
+
+        for (uint32_t n = 0; n < state->node_slots.high; n++) {
+                const struct node *node = &state->nodes[n];
+                if (node->status == NODE_FREE_SLOT)
+                        continue;
+                nodes++;
+                up += node->status == NODE_UP;
+                devices += node->desc.devices;
+                sum_node(state, n, &sums[node->desc.devices ? node->desc.model : 0]);
+        }
+        for (unsigned m = 0; m < MODELS_MAX; m++)
+                if (sums[m].devices > 0)
+                        (void)json_array_append_new(models, model_row(state, m, &sums[m]));
+        view_set(json, "name", json_string(live->pool ? live->pool->name : ""));
+        view_set(json, "nodes", json_integer(nodes));
+        view_set(json, "nodes_described", json_integer(live->pool ? live->pool->nodes_count : 0));
+        view_set(json, "nodes_up", json_integer(up));
+        view_set(json, "nodes_down", json_integer(nodes - up));
+        view_set(json, "devices", json_integer(devices));
+        view_set(json, "models", models);
+        view_set(json, "waiting", json_integer((json_int_t)state->waiting));
+        view_set(json, "running",
+            json_integer((json_int_t)(state->workload_slots.used - state->waiting)));
+        view_set(json, "frozen", json_boolean(state->frozen));
+        view_set(json, "policy_revision", json_integer((json_int_t)core_policy_revision(live->core)));
+        view_set(json, "pool_revision", json_integer((json_int_t)live->pool_revision));
+        return json;
+}
+
+/* ---- nodes ---- */
+
+static const char *device_word(const struct device *device)
+{
+        static const char *const words[] = {
+                [DEVICE_FREE] = "free", [DEVICE_WHOLE] = "whole", [DEVICE_SLICED] = "sliced",
+                [DEVICE_SHARED] = "shared",
+        };
+
+        return device->state.broken ? "broken" : words[device->state.mode];
+}
+
+static json_t *holder_row(struct live *live, uint32_t member_number, const struct part *part)
+{
+        static const char *const methods[METHODS_END] = {
+                [METHOD_WHOLE] = "whole", [METHOD_SLICE] = "slice", [METHOD_SHARE] = "share"};
+        const struct state *state = core_state(live->core);
+        const struct member *member = &state->members[member_number];
+        const struct work *work = works_find(core_works(live->core),
+                                             state->workloads[member->workload].id);
+        json_t *row = json_object();
+
+        view_set(row, "workload", json_integer((json_int_t)state->workloads[member->workload].id));
+        view_set(row, "name", json_string(work ? work->name : ""));
+        view_set(row, "tenant", json_string(work ? work->tenant : ""));
+        view_set(row, "member", json_integer(member->number));
+        view_set(row, "method", json_string(methods[part->method]));
+        if (part->method == METHOD_SLICE)
+                view_set(row, "profile",
+                    json_string(node_model(state, member->node)->profiles[part->profile].name));
+        if (part->method == METHOD_SHARE) {
+                view_set(row, "share", json_real(part->share_milli / 1000.0));
+                view_set(row, "memory_mib", json_integer(part->memory_mib));
+        }
+        return row;
+}
+
+static json_t *holders_of(struct live *live, uint32_t node, unsigned device)
+{
+        const struct state *state = core_state(live->core);
+        json_t *holders = json_array();
+
+        for (uint32_t at = state->nodes[node].first_member; at != NONE;
+             at = state->members[at].node_next)
+                for (uint32_t held = state->members[at].first_part; held != NONE;
+                     held = state->parts[held].next)
+                        if (state->parts[held].part.device == device)
+                                (void)json_array_append_new(
+                                        holders, holder_row(live, at, &state->parts[held].part));
+        return holders;
+}
+
+static json_t *devices_of(struct live *live, uint32_t number, bool who)
+{
+        const struct state *state = core_state(live->core);
+        const struct node *node = &state->nodes[number];
+        json_t *list = json_array();
+
+        for (unsigned d = 0; d < node->desc.devices; d++) {
+                const struct device *device = &node_devices(state, number)[d];
+                uint64_t free_units = device_free_units(node_model(state, number), &device->state);
+                json_t *row = json_object();
+                view_set(row, "index", json_integer(d));
+                view_set(row, "state", json_string(device_word(device)));
+                view_set(row, "used", view_devices(device->state.broken ? 0
+                                                                   : UNITS_DEVICE - free_units));
+                if (who)
+                        view_set(row, "holders", holders_of(live, number, d));
+                (void)json_array_append_new(list, row);
+        }
+        return list;
+}
+
+static const char *node_word(const struct node *node)
+{
+        if (!node)
+                return "expected";      /* its agent has not spoken yet */
+        if (node->status == NODE_DOWN)
+                return "down";
+        if (node->desc.drained)
+                return node->first_member == NONE ? "drained" : "draining";
+        if (node->closed)
+                return "maintenance";
+        return node->frozen ? "frozen" : "up";
+}
+
+static void add_agent(json_t *json, const struct live *live, const struct node_entry *entry)
+{
+        json_t *agent = json_object();
+
+        view_set(agent, "simulated", json_boolean(live->simulated != NULL));
+        view_set(agent, "connected", json_boolean(entry->connected));
+        view_set(agent, "last_seen", view_time(entry->seen_ms));
+        view_set(agent, "version", json_string(entry->version));
+        view_set(json, "agent", agent);
+}
+
+json_t *view_node(struct live *live, const struct node_entry *entry, bool who)
+{
+        const struct state *state = core_state(live->core);
+        uint32_t number = state_node(state, entry->desc.name);
+        const struct node *node = number == NONE ? NULL : &state->nodes[number];
+        const struct node_desc *desc = node ? &node->desc : &entry->desc;
+        json_t *json = json_object();
+
+        view_set(json, "name", json_string(entry->name));
+        view_set(json, "state", json_string(node_word(node)));
+        view_set(json, "plane", json_string(vocab_text(state->vocab, desc->plane)));
+        view_set(json, "rack", json_string(vocab_text(state->vocab, desc->rack)));
+        view_set(json, "model",
+            desc->devices ? json_string(model_get(state->models, desc->model)->name)
+                          : json_null());
+        view_set(json, "cpu_milli", json_integer(desc->cpu_milli));
+        view_set(json, "cpu_used_milli", json_integer(node ? node->cpu_used : 0));
+        view_set(json, "ram_mib", json_integer(desc->ram_mib));
+        view_set(json, "ram_used_mib", json_integer(node ? node->ram_used : 0));
+        view_set(json, "drain_by", view_time(desc->drained ? desc->drain_by_ms : 0));
+        view_set(json, "devices", node ? devices_of(live, number, who) : json_array());
+        add_agent(json, live, entry);
+        return json;
+}
+
+/* ---- tenants ---- */
+
+static json_t *amounts_of(struct live *live, const uint64_t *amounts)
+{
+        const struct tenancy *tenancy = core_tenancy(live->core);
+        json_t *json = json_object();
+
+        for (unsigned d = 0; d < DIMENSIONS_END; d++) {
+                char name[POLICY_TEXT_MAX], amount[POLICY_TEXT_MAX];
+                if (amounts[d] == AMOUNT_ABSENT ||
+                    (d < MODELS_MAX && d >= model_count(core_models(live->core))) ||
+                    (d >= DIM_SLICES && d >= DIM_SLICES + tenancy->profiles_count))
+                        continue;
+                view_set(json,
+                    policy_dimension_text(tenancy, core_models(live->core), d, name),
+                    json_string(policy_amount_text(d, amounts[d], amount)));
+        }
+        return json;
+}
+
+static json_t *tenant_row(struct live *live, uint16_t number)
+{
+        const struct accounts *accounts = core_state(live->core)->accounts;
+        const struct tenant *tenant = &accounts->tenancy->tenants[number];
+        json_t *row = json_object();
+
+        view_set(row, "tenant", json_string(tenant->path));
+        view_set(row, "protect", amounts_of(live, tenant->protect));
+        view_set(row, "limit", amounts_of(live, tenant->limit));
+        view_set(row, "held", view_devices(*account_held(accounts, number, DIM_ANY)));
+        view_set(row, "protected", view_devices(*account(accounts->within, number, DIM_ANY)));
+        view_set(row, "spare", view_devices(*account(accounts->spare, number, DIM_ANY)));
+        view_set(row, "workloads",
+            json_integer((json_int_t)*account_held(accounts, number, DIM_JOBS)));
+        view_set(row, "running",
+            json_integer((json_int_t)*account_held(accounts, number, DIM_RUNNING)));
+        return row;
+}
+
+json_t *view_tenants(struct live *live, const char *tenant)
+{
+        const struct tenancy *tenancy = core_tenancy(live->core);
+        json_t *json = json_object(), *rows = json_array();
+
+        for (uint32_t t = 0; tenancy && t < tenancy->tenants_count; t++)
+                if (!tenant || tenant_is_below(tenancy->tenants[t].path, tenant))
+                        (void)json_array_append_new(rows, tenant_row(live, (uint16_t)t));
+        view_set(json, "tenants", rows);
+        return json;
+}
+
+json_t *view_notices(struct live *live, const char *tenant)
+{
+        const struct state *state = core_state(live->core);
+        json_t *json = json_object(), *rows = json_array();
+
+        for (uint32_t w = 0; state->noticed > 0 && w < state->workload_slots.high; w++) {
+                const struct workload *workload = &state->workloads[w];
+                const struct work *work = workload->live && workload->notice_until_ms
+                                                  ? works_find(core_works(live->core),
+                                                               workload->id)
+                                                  : NULL;
+                if (!work || (tenant && !tenant_is_below(work->tenant, tenant)))
+                        continue;
+                json_t *row = json_object();
+                view_set(row, "workload", json_integer((json_int_t)work->id));
+                view_set(row, "name", json_string(work->name));
+                view_set(row, "tenant", json_string(work->tenant));
+                view_set(row, "cause",
+                    json_string(notice_cause_name((enum notice_cause)workload->notice_cause)));
+                view_set(row, "until", view_time(workload->notice_until_ms));
+                (void)json_array_append_new(rows, row);
+        }
+        view_set(json, "notices", rows);
+        return json;
+}

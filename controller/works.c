@@ -1,0 +1,272 @@
+#include "controller/works.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "engine/fact.h"
+
+const char *phase_name(enum phase phase)
+{
+        static const char *const names[PHASES_END] = {
+#define X(name, wire) [PHASE_##name] = wire,
+                PHASES(X)
+#undef X
+        };
+
+        return names[phase];
+}
+
+struct works {
+        struct work *list;              /* packed: the last one moves into a gap */
+        uint32_t count, room, max;
+        struct map by_id;
+        struct map by_name;             /* hash of tenant and name -> the newest one's place */
+};
+
+/* ---- life ---- */
+
+struct works *works_new(uint32_t works_max)
+{
+        struct works *works = mem_new(1, sizeof *works);
+
+        if (!works)
+                return NULL;
+        works->max = works_max;
+        map_init(&works->by_id, works_max);
+        map_init(&works->by_name, works_max);
+        return works;
+}
+
+static void work_done(struct work *work)
+{
+        mem_free(work->name);
+        mem_free(work->tenant);
+        mem_free(work->user);
+        mem_free(work->members);
+}
+
+void works_free(struct works *works)
+{
+        if (!works)
+                return;
+        for (uint32_t w = 0; w < works->count; w++)
+                work_done(&works->list[w]);
+        mem_free(works->list);
+        map_done(&works->by_id);
+        map_done(&works->by_name);
+        mem_free(works);
+}
+
+/* ---- looking up ---- */
+
+uint32_t works_count(const struct works *works)
+{
+        return works->count;
+}
+
+uint32_t works_room(const struct works *works)
+{
+        return works->max - works->count;
+}
+
+struct work *works_find(const struct works *works, uint64_t id)
+{
+        uint32_t at = map_get(&works->by_id, id);
+
+        return at == MAP_NONE ? NULL : &works->list[at];
+}
+
+static uint64_t name_hash(const char *tenant, const char *name)
+{
+        uint64_t hash = 1;
+
+        for (const char *at = tenant; *at; at++)
+                map_chain(&hash, (unsigned char)*at);
+        map_chain(&hash, 0);
+        for (const char *at = name; *at; at++)
+                map_chain(&hash, (unsigned char)*at);
+        return hash;
+}
+
+static bool is_named(const struct work *work, const char *tenant, const char *name)
+{
+        return str_equal(work->name, name) && str_equal(work->tenant, tenant);
+}
+
+struct work *works_named(const struct works *works, const char *tenant, const char *name)
+{
+        uint32_t at = map_get(&works->by_name, name_hash(tenant, name));
+
+        return at == MAP_NONE || !is_named(&works->list[at], tenant, name) ? NULL
+                                                                          : &works->list[at];
+}
+
+struct work *works_next(const struct works *works, uint32_t *cursor)
+{
+        return *cursor < works->count ? &works->list[(*cursor)++] : NULL;
+}
+
+/* ---- changes ---- */
+
+static char *copy(const char *text)
+{
+        size_t size = strlen(text) + 1;
+        char *made = mem_new(size, 1);
+
+        if (made)
+                memcpy(made, text, size);
+        return made;
+}
+
+static bool make_room(struct works *works)
+{
+        uint32_t room = works->room ? works->room * 2 : 64;
+        struct work *grown;
+
+        if (works->count < works->room)
+                return true;
+        grown = mem_resize(works->list, works->room, room, sizeof *grown);
+        if (!grown)
+                return false;
+        works->list = grown;
+        works->room = room;
+        return true;
+}
+
+int works_add(struct works *works, uint64_t id, const char *tenant, const char *name,
+              const char *user, uint32_t document, struct err *err)
+{
+        struct work work = {.id = id, .document = document};
+
+        if (works_find(works, id))
+                return err_set(err, ERR_EXISTS, "workload %llu is known already",
+                               (unsigned long long)id);
+        if (works->count == works->max)
+                return err_set(err, ERR_FULL, "%u workloads are live: no more are taken",
+                               works->max);
+        struct work *older = works_named(works, tenant, name);
+        if (older)
+                work.older = older->id;
+        work.name = copy(name);
+        work.tenant = copy(tenant);
+        work.user = copy(user);
+        if (!work.name || !work.tenant || !work.user || !make_room(works) ||
+            map_set(&works->by_id, id, works->count) != 0 ||
+            map_set(&works->by_name, name_hash(tenant, name), works->count) != 0) {
+                (void)map_remove(&works->by_id, id);
+                work_done(&work);
+                return err_set(err, ERR_NOMEM, "out of memory");
+        }
+        works->list[works->count++] = work;
+        older = works_find(works, work.older);          /* it may have moved */
+        if (older)
+                older->newer = id;
+        return 0;
+}
+
+/* Takes it out of the chain of its name; the one before it becomes the newest. */
+static void leave_name(struct works *works, const struct work *work, uint32_t at)
+{
+        struct work *older = works_find(works, work->older);
+        struct work *newer = works_find(works, work->newer);
+        uint64_t name = name_hash(work->tenant, work->name);
+
+        if (older)
+                older->newer = work->newer;
+        if (newer)
+                newer->older = work->older;
+        if (map_get(&works->by_name, name) != at)
+                return;
+        if (older)                      /* replaces: no room needed */
+                (void)map_set(&works->by_name, name, (uint32_t)(older - works->list));
+        else
+                (void)map_remove(&works->by_name, name);
+}
+
+void works_drop(struct works *works, uint64_t id)
+{
+        uint32_t at = map_get(&works->by_id, id);
+        struct work *gone, *last;
+
+        if (at == MAP_NONE)
+                return;
+        gone = &works->list[at];
+        last = &works->list[works->count - 1];
+        leave_name(works, gone, at);
+        (void)map_remove(&works->by_id, id);
+        work_done(gone);
+        if (gone != last) {
+                *gone = *last;
+                (void)map_set(&works->by_id, gone->id, at);     /* replaces: no room needed */
+                uint64_t name = name_hash(gone->tenant, gone->name);
+                if (map_get(&works->by_name, name) == works->count - 1)
+                        (void)map_set(&works->by_name, name, at);
+        }
+        works->count--;
+}
+
+/* ---- what facts mean ---- */
+
+static int begin_run(struct work *work, uint32_t members, uint64_t seq, int64_t at_ms)
+{
+        if (work->epoch)
+                return 0;               /* another member of the same run */
+        work->members = mem_new(members, sizeof *work->members);
+        if (!work->members)
+                return -ERR_NOMEM;
+        work->members_count = (uint16_t)members;
+        work->epoch = seq;
+        work->started_ms = at_ms;
+        work->ending = false;
+        return 0;
+}
+
+bool works_restore(struct work *work, const struct work *run)
+{
+        work->stops = run->stops;
+        work->wish = run->wish;
+        return run->epoch == 0 ||
+               begin_run(work, run->members_count, run->epoch, run->started_ms) == 0;
+}
+
+/* Who cancelled it does not want it to run again: that stays. */
+static void end_run(struct work *work)
+{
+        mem_free(work->members);
+        work->members = NULL;
+        work->members_count = 0;
+        work->epoch = 0;
+        work->ending = false;
+        if (work->wish != WISH_CANCEL)
+                work->wish = WISH_NONE;
+}
+
+int works_follow(struct works *works, const struct fact *fact, uint32_t members, uint64_t seq,
+                 int64_t at_ms)
+{
+        struct work *work;
+
+        switch (fact->kind) {
+        case FACT_ALLOCATED:
+                work = works_find(works, fact->allocated.workload);
+                return work ? begin_run(work, members, seq, at_ms) : 0;
+        case FACT_REQUEUED:
+                work = works_find(works, fact->requeued.workload);
+                if (work) {
+                        work->stops += fact->requeued.cause == RELEASE_STOPPED;
+                        end_run(work);
+                }
+                return 0;
+        case FACT_RELEASED:
+                works_drop(works, fact->released.workload);
+                return 0;
+        case FACT_REFUSED:              /* also what waited for work that did not end well */
+                works_drop(works, fact->refused.workload);
+                return 0;
+        default:                        /* the rest says nothing of runs */
+                return 0;
+        }
+}

@@ -1,0 +1,307 @@
+#include "store/objects.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "store/sql.h"
+#include "store/store_impl.h"
+
+/* ---- checks ---- */
+
+static bool is_kind(enum object_kind kind)
+{
+        switch (kind) {
+#define X(name, number, word) case OBJECT_##name:
+                OBJECT_KINDS(X)
+#undef X
+                return true;
+        }
+        return false;
+}
+
+static int check_id(enum object_kind kind, uint64_t id, struct err *err)
+{
+        if (is_kind(kind) && id > 0 && id <= INT64_MAX)
+                return 0;
+        return err_set(err, ERR_INPUT, "object: kind %d, number %" PRIu64 " cannot be", (int)kind,
+                       id);
+}
+
+int object_check(const struct object *object, struct err *err)
+{
+        int rc;
+
+        if ((rc = check_id(object->kind, object->id, err)) < 0 ||
+            (rc = text_check("object: tenant", object->tenant, OBJECT_NAME_MAX, err)) < 0 ||
+            (rc = text_check("object: name", object->name, OBJECT_NAME_MAX, err)) < 0 ||
+            (rc = text_check("object: class", object->class, OBJECT_NAME_MAX, err)) < 0 ||
+            (rc = text_check("object: owner", object->owner, OBJECT_NAME_MAX, err)) < 0 ||
+            (rc = text_check("object: state", object->state, OBJECT_NAME_MAX, err)) < 0 ||
+            (rc = text_check("object: detail", object->detail, OBJECT_DETAIL_MAX, err)) < 0)
+                return rc;
+        if (object->size > OBJECT_BODY_MAX)
+                return err_set(err, ERR_INPUT, "object: a document of %zu bytes; at most %u fit",
+                               object->size, OBJECT_BODY_MAX);
+        return 0;
+}
+
+int object_change_check(const struct object_change *change, struct err *err)
+{
+        int rc = check_id(change->kind, change->id, err);
+
+        if (rc == 0 && change->state)
+                rc = text_check("object: state", change->state, OBJECT_NAME_MAX, err);
+        if (rc == 0 && change->detail)
+                rc = text_check("object: detail", change->detail, OBJECT_DETAIL_MAX, err);
+        return rc;
+}
+
+/* ---- changes; in a transaction ---- */
+
+int object_put(struct store *store, const struct object *object, struct err *err)
+{
+        sqlite3_stmt *statement;
+        int rc = store_statement(store, STATEMENT_OBJECT_PUT, &statement, err);
+
+        if (rc < 0)
+                return rc;
+        sql_bind_i64(statement, 1, (int64_t)object->kind);
+        sql_bind_i64(statement, 2, (int64_t)object->id);
+        sql_bind_text(statement, 3, object->tenant);
+        sql_bind_text(statement, 4, object->name);
+        sql_bind_text(statement, 5, object->class);
+        sql_bind_text(statement, 6, object->owner);
+        sql_bind_text(statement, 7, object->state);
+        sql_bind_text(statement, 8, object->detail);
+        sql_bind_i64(statement, 9, object->created_ms);
+        sql_bind_i64(statement, 10, object->updated_ms);
+        sql_bind_i64(statement, 11, object->ended_ms);
+        sql_bind_i64(statement, 12, (int64_t)object->seq);
+        sql_bind_blob(statement, 13, object->body, object->size);
+        return sql_done(statement, err);
+}
+
+int object_set(struct store *store, const struct object_change *change, struct err *err)
+{
+        sqlite3_stmt *statement;
+        int rc = store_statement(store, STATEMENT_OBJECT_SET, &statement, err);
+
+        if (rc < 0)
+                return rc;
+        sql_bind_i64(statement, 1, (int64_t)change->kind);
+        sql_bind_i64(statement, 2, (int64_t)change->id);
+        if (change->state)
+                sql_bind_text(statement, 3, change->state);
+        else
+                sqlite3_bind_null(statement, 3);
+        if (change->detail)
+                sql_bind_text(statement, 4, change->detail);
+        else
+                sqlite3_bind_null(statement, 4);
+        sql_bind_i64(statement, 5, change->updated_ms);
+        sql_bind_i64(statement, 6, change->ended_ms);
+        rc = sql_done(statement, err);
+        if (rc == 0 && sqlite3_changes64(store->db) != 1)
+                rc = err_set(err, ERR_IO, "%s: object %d/%" PRIu64 " was to change and is not there",
+                             store->path, (int)change->kind, change->id);
+        return rc;
+}
+
+/* ---- reading ---- */
+
+static const char *column(sqlite3_stmt *statement, int at)
+{
+        const unsigned char *text = sqlite3_column_text(statement, at);
+
+        return text ? (const char *)text : "";
+}
+
+/* Texts live until the statement moves on. */
+static void read_row(sqlite3_stmt *statement, enum object_kind kind, bool with_body,
+                     struct object *ret)
+{
+        *ret = (struct object){.kind = kind,
+                               .id = (uint64_t)sqlite3_column_int64(statement, 0),
+                               .tenant = column(statement, 1),
+                               .name = column(statement, 2),
+                               .class = column(statement, 3),
+                               .owner = column(statement, 4),
+                               .state = column(statement, 5),
+                               .detail = column(statement, 6),
+                               .created_ms = sqlite3_column_int64(statement, 7),
+                               .updated_ms = sqlite3_column_int64(statement, 8),
+                               .ended_ms = sqlite3_column_int64(statement, 9),
+                               .seq = (uint64_t)sqlite3_column_int64(statement, 10)};
+        if (with_body) {
+                ret->body = sqlite3_column_blob(statement, 11);
+                ret->size = (size_t)sqlite3_column_bytes(statement, 11);
+        }
+}
+
+/* One piece: the struct, its texts, and the body with a NUL behind it. */
+static struct object_copy *copy_of(const struct object *object)
+{
+        const char *texts[] = {object->tenant, object->name,  object->class,
+                               object->owner,  object->state, object->detail};
+        struct object_copy *copy;
+        size_t size = sizeof *copy + object->size + 1;
+        const char **to[ARRAY_LEN(texts)];
+        char *at;
+
+        for (size_t t = 0; t < ARRAY_LEN(texts); t++)
+                size += strlen(texts[t]) + 1;
+        copy = mem_new(1, size);
+        if (!copy)
+                return NULL;
+        copy->object = *object;
+        to[0] = &copy->object.tenant;
+        to[1] = &copy->object.name;
+        to[2] = &copy->object.class;
+        to[3] = &copy->object.owner;
+        to[4] = &copy->object.state;
+        to[5] = &copy->object.detail;
+        at = (char *)(copy + 1);
+        for (size_t t = 0; t < ARRAY_LEN(texts); t++) {
+                size_t bytes = strlen(texts[t]) + 1;
+                memcpy(at, texts[t], bytes);
+                *to[t] = at;
+                at += bytes;
+        }
+        if (object->size > 0)
+                memcpy(at, object->body, object->size);
+        copy->object.body = at;
+        return copy;
+}
+
+int objects_get(struct store *store, enum object_kind kind, uint64_t id,
+                struct object_copy **ret_copy, struct err *err)
+{
+        sqlite3_stmt *statement;
+        struct object object;
+        int rc = store_statement(store, STATEMENT_OBJECT_GET, &statement, err);
+
+        if (rc < 0)
+                return rc;
+        sql_bind_i64(statement, 1, (int64_t)kind);
+        sql_bind_i64(statement, 2, (int64_t)id);
+        rc = sql_step(statement, err);
+        if (rc == 0)
+                return err_set(err, ERR_NOT_FOUND, "there is no such object");
+        if (rc < 0)
+                return rc;
+        read_row(statement, kind, true, &object);
+        *ret_copy = copy_of(&object);
+        sql_reset(statement);
+        return *ret_copy ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+}
+
+int objects_last(struct store *store, enum object_kind kind, uint64_t *ret_id, struct err *err)
+{
+        sqlite3_stmt *statement;
+        int rc = store_statement(store, STATEMENT_OBJECT_LAST, &statement, err);
+
+        if (rc < 0)
+                return rc;
+        sql_bind_i64(statement, 1, (int64_t)kind);
+        rc = sql_step(statement, err);
+        if (rc < 0)
+                return rc;
+        *ret_id = rc > 0 ? (uint64_t)sqlite3_column_int64(statement, 0) : 0;
+        sql_reset(statement);
+        return 0;
+}
+
+/* ---- lists ---- */
+
+/* Only constants of this program stand in the text; what comes from outside is bound, by number. */
+static void write_query(const struct object_filter *filter, struct text *sql)
+{
+        text_add(sql, "SELECT id, tenant, name, class, owner, state, detail, created_ms,"
+                      " updated_ms, ended_ms, seq%s FROM objects WHERE kind = ?1",
+                 filter->with_body ? ", body" : "");
+        if (filter->after_id)
+                text_add(sql, " AND id %s ?2", filter->oldest_first ? ">" : "<");
+        if (filter->tenant)     /* itself, or a path below it */
+                text_add(sql, " AND (tenant = ?3 OR substr(tenant, 1, length(?3) + 1) = ?3 || '/')");
+        if (filter->name)
+                text_add(sql, " AND name = ?4");
+        if (filter->class)
+                text_add(sql, " AND class = ?5");
+        if (filter->owner)
+                text_add(sql, " AND owner = ?6");
+        if (filter->state)
+                text_add(sql, " AND state = ?7");
+        if (!filter->ended)
+                text_add(sql, " AND ended_ms = 0");
+        if (!filter->live)
+                text_add(sql, " AND ended_ms <> 0");
+        text_add(sql, " ORDER BY id %s", filter->oldest_first ? "ASC" : "DESC");
+        if (filter->limit)
+                text_add(sql, " LIMIT ?8");
+}
+
+static void bind_if(sqlite3_stmt *statement, int at, const char *text)
+{
+        if (text)
+                sql_bind_text(statement, at, text);
+}
+
+static void bind_filter(sqlite3_stmt *statement, const struct object_filter *filter)
+{
+        sql_bind_i64(statement, 1, (int64_t)filter->kind);
+        if (filter->after_id)
+                sql_bind_i64(statement, 2, (int64_t)filter->after_id);
+        bind_if(statement, 3, filter->tenant);
+        bind_if(statement, 4, filter->name);
+        bind_if(statement, 5, filter->class);
+        bind_if(statement, 6, filter->owner);
+        bind_if(statement, 7, filter->state);
+        if (filter->limit)
+                sql_bind_i64(statement, 8, filter->limit);
+}
+
+int objects_list(struct store *store, const struct object_filter *filter, object_visit *visit,
+                 void *arg, struct err *err)
+{
+        sqlite3_stmt *statement;
+        struct object object;
+        struct text sql = {0};
+        int rc;
+
+        assert(filter->live || filter->ended);
+        write_query(filter, &sql);
+        rc = sql.failed ? err_set(err, ERR_NOMEM, "out of memory")
+                        : sql_prepare(store->db, sql.bytes, &statement, err);
+        text_done(&sql);
+        if (rc < 0)
+                return rc;
+        bind_filter(statement, filter);
+        while ((rc = sql_step(statement, err)) > 0) {
+                read_row(statement, filter->kind, filter->with_body, &object);
+                rc = visit(arg, &object, err);
+                if (rc)
+                        break;
+        }
+        sqlite3_finalize(statement);
+        return rc;
+}
+
+int objects_forget(struct store *store, enum object_kind kind, int64_t ended_before_ms,
+                   uint32_t rows_max, struct err *err)
+{
+        sqlite3_stmt *statement;
+        int rc = store_statement(store, STATEMENT_OBJECTS_FORGET, &statement, err);
+
+        if (rc < 0)
+                return rc;
+        sql_bind_i64(statement, 1, (int64_t)kind);
+        sql_bind_i64(statement, 2, ended_before_ms);
+        sql_bind_i64(statement, 3, rows_max);
+        rc = sql_done(statement, err);
+        return rc < 0 ? rc : sqlite3_changes64(store->db) == rows_max;
+}

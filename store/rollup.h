@@ -1,0 +1,39 @@
+/* rollup.h - usage by the hour, kept long after the records it was made from.
+ *
+ * Not pure; threads as store.h says. Rows come in batches (batch_add_usage), in the same commit as
+ * the facts they follow from, and add to what stands there: each counts once. Table `usage_hours`
+ * and the views over it are documented in docs/store.md.
+ *
+ * Amounts are whole unit-milliseconds. One row of one hour stays far below int64 (100,000 devices:
+ * 4.5e16); a sum over months of a large pool may not, and SQL then says "integer overflow": sum
+ * device_hours of the views instead.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "store/store.h"
+
+#define ROLLUP_UNITS_PER_DEVICE 126000          /* what engine/units.h calls a device */
+#define ROLLUP_HOUR_MS          3600000ll
+#define ROLLUP_NAME_MAX         255             /* bytes, the final NUL not counted */
+#define ROLLUP_MONTHS           13              /* kept, unless the operator says otherwise */
+
+struct usage_row {
+        int64_t hour_ms;                /* Unix time at which the hour starts */
+        const char *model;              /* of the device; names are "" where they have no meaning */
+        const char *tenant;
+        const char *class;
+        const char *method;
+        const char *bucket;
+        int64_t unit_ms;                /* to add; the sum may not fall below 0 */
+};
+
+/* Removes whole hours before `before_ms`, at most `rows_max` rows. 1: there may be more; 0: none is
+ * left; -ERR_IO, -ERR_NOMEM. A chore (writer.h). */
+int rollup_forget(struct store *store, int64_t before_ms, uint32_t rows_max, struct err *err);
+
+/* Row by row, in order of the key. Names live for the call. A visit that returns non-zero ends it,
+ * and that is returned. */
+typedef int rollup_visit(void *self, const struct usage_row *row, struct err *err);
+int rollup_each(struct store *store, rollup_visit *visit, void *self, struct err *err);

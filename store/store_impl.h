@@ -1,0 +1,148 @@
+/* store_impl.h - the inside of a store, for store/ only. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "store/log.h"
+#include "store/store.h"
+
+struct batch;
+struct key_entry;
+struct object;
+struct object_change;
+struct sealed_head;
+struct sqlite3;
+struct sqlite3_stmt;
+struct usage_row;
+struct vfs_count;
+
+/* Prepared at first use, kept until the store is closed. */
+#define STORE_STATEMENTS(X)                                                                      \
+        X(BEGIN, "BEGIN IMMEDIATE")                                                              \
+        X(COMMIT, "COMMIT")                                                                      \
+        X(ROLLBACK, "ROLLBACK")                                                                  \
+        X(RECORD_NEWEST, "SELECT seq, hash FROM records ORDER BY seq DESC LIMIT 1")              \
+        X(HEAD_NEWEST, "SELECT seq, hash FROM heads ORDER BY seq DESC LIMIT 1")                  \
+        X(RECORD_HASH, "SELECT hash FROM records WHERE seq = ?1")                                \
+        X(RECORD_ADD, "INSERT INTO records (seq, kind, at_ms, actor, reason, hash, body)"        \
+                      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                                    \
+        X(RECORDS_FORGET, "DELETE FROM records WHERE seq IN"                                     \
+                          " (SELECT seq FROM records WHERE seq <= ?1 ORDER BY seq LIMIT ?2)")    \
+        X(HEAD_ADD, "INSERT INTO heads (seq, at_ms, hash, public_key, signature)"                \
+                    " VALUES (?1, ?2, ?3, ?4, ?5)")                                              \
+        X(KEY_FIND, "SELECT request, until_ms, status, body FROM keys"                           \
+                    " WHERE actor = ?1 AND key = ?2")                                            \
+        X(KEY_ADD, "INSERT OR REPLACE INTO keys (actor, key, request, until_ms, status, body)"   \
+                   " VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                           \
+        X(KEYS_FORGET, "DELETE FROM keys WHERE rowid IN"                                         \
+                       " (SELECT rowid FROM keys WHERE until_ms <= ?1"                           \
+                       "  ORDER BY until_ms LIMIT ?2)")                                          \
+        X(KEYS_COUNT, "SELECT count(*) FROM keys")                                               \
+        X(USAGE_RAISE, "UPDATE usage_hours SET unit_ms = unit_ms + ?7"                           \
+                       " WHERE hour_ms = ?1 AND tenant = ?2 AND model = ?3 AND class = ?4"       \
+                       "  AND method = ?5 AND bucket = ?6")                                      \
+        X(USAGE_ADD, "INSERT INTO usage_hours"                                                   \
+                     " (hour_ms, tenant, model, class, method, bucket, unit_ms)"                 \
+                     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                                     \
+        X(USAGE_FORGET, "DELETE FROM usage_hours"                                                \
+                        " WHERE (hour_ms, tenant, model, class, method, bucket) IN"              \
+                        " (SELECT hour_ms, tenant, model, class, method, bucket"                 \
+                        "  FROM usage_hours WHERE hour_ms < ?1 LIMIT ?2)")                       \
+        X(SNAPSHOT_ADD, "INSERT INTO snapshots"                                                  \
+                        " (seq, version, at_ms, size, chain, hash, is_whole)"                    \
+                        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0)")                                   \
+        X(SNAPSHOT_WHOLE, "UPDATE snapshots SET is_whole = 1 WHERE id = ?1")                     \
+        X(SNAPSHOT_NOT_WHOLE, "UPDATE snapshots SET is_whole = 0 WHERE id = ?1 AND is_whole = 1") \
+        X(SNAPSHOT_REMOVE, "DELETE FROM snapshots WHERE id = ?1")                                \
+        X(SNAPSHOT_STALE, "SELECT id FROM snapshots WHERE id <> ?1 AND (is_whole = 0 OR id NOT IN" \
+                          " (SELECT id FROM snapshots WHERE is_whole = 1"                        \
+                          "  ORDER BY seq DESC, id DESC LIMIT ?2)) ORDER BY id LIMIT 1")         \
+        X(SNAPSHOT_BEFORE, "SELECT id FROM snapshots WHERE seq < ?1 ORDER BY id LIMIT 1")        \
+        X(CHUNK_ADD, "INSERT OR REPLACE INTO snapshot_chunks (snapshot, number, body)"           \
+                     " VALUES (?1, ?2, ?3)")                                                     \
+        X(CHUNKS, "SELECT body FROM snapshot_chunks WHERE snapshot = ?1 ORDER BY number")        \
+        X(CHUNKS_REMOVE, "DELETE FROM snapshot_chunks WHERE rowid IN"                            \
+                         " (SELECT rowid FROM snapshot_chunks WHERE snapshot = ?1 LIMIT ?2)")    \
+        X(OBJECT_PUT, "INSERT OR REPLACE INTO objects (kind, id, tenant, name, class, owner,"      \
+                      "  state, detail, created_ms, updated_ms, ended_ms, seq, body)"            \
+                      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)")        \
+        X(OBJECT_SET, "UPDATE objects SET state = coalesce(?3, state),"                          \
+                      "  detail = coalesce(?4, detail), updated_ms = ?5,"                        \
+                      "  ended_ms = CASE ?6 WHEN 0 THEN ended_ms ELSE ?6 END"                    \
+                      " WHERE kind = ?1 AND id = ?2")                                            \
+        X(OBJECT_GET, "SELECT id, tenant, name, class, owner, state, detail, created_ms,"        \
+                      "  updated_ms, ended_ms, seq, body FROM objects"                           \
+                      " WHERE kind = ?1 AND id = ?2")                                            \
+        X(OBJECT_LAST, "SELECT coalesce(max(id), 0) FROM objects WHERE kind = ?1")               \
+        X(OBJECTS_FORGET, "DELETE FROM objects WHERE kind = ?1 AND id IN"                        \
+                          " (SELECT id FROM objects WHERE kind = ?1 AND ended_ms > 0"            \
+                          "  AND ended_ms < ?2 LIMIT ?3)")                                       \
+        X(PROBE, "INSERT INTO meta (name, value) VALUES ('probes', 1)"                           \
+                 " ON CONFLICT DO UPDATE SET value = value + 1")
+
+enum store_statement {
+#define X(name, sql) STATEMENT_##name,
+        STORE_STATEMENTS(X)
+#undef X
+        STORE_STATEMENTS_END
+};
+
+struct store {
+        struct sqlite3 *db;
+        char *path;
+        struct vfs_count *vfs;
+        int lock_fd;                    /* -1: none */
+        bool is_view;                   /* the VFS is another store's */
+        bool is_read_only;
+        bool is_system_vfs;
+        int wal_pages;                  /* after the newest commit of this connection */
+        struct sqlite3_stmt *statements[STORE_STATEMENTS_END];
+};
+
+/* Reset and ready to be bound. */
+int store_statement(struct store *store, enum store_statement which,
+                    struct sqlite3_stmt **ret_statement, struct err *err);
+
+/* One transaction: everything between is there after the end or not at all. After a failed begin or
+ * end there is none open. */
+int store_begin(struct store *store, struct err *err);
+int store_end(struct store *store, struct err *err);
+void store_rollback(struct store *store);               /* also when there is none */
+
+/* Brings WAL pages into the file; `truncate` waits for all of it and empties the WAL. */
+int store_checkpoint(struct store *store, bool truncate, struct err *err);
+uint32_t store_wal_pages(const struct store *store);
+
+/* A small durable write, and the newest record read anew: does the disk work again? */
+int store_probe(struct store *store, struct err *err);
+
+/* Makes the folder's entry of a new file durable. Only on the system's own VFS. */
+int store_sync_folder(const char *path, struct err *err);
+
+/* The numbers of a record's layout. */
+#define RECORD_FIXED_BYTES 32
+void record_put_fixed(const struct record *record, uint8_t ret_bytes[RECORD_FIXED_BYTES]);
+
+/* Appends one record behind *head and moves it. In a transaction. */
+int log_append(struct store *store, const struct record *record, struct log_head *head,
+               struct err *err);
+
+/* The hash of record `seq`, which the log or its base must have: else -ERR_NOT_FOUND. */
+int log_hash_at(struct store *store, uint64_t seq, uint8_t ret_hash[STORE_HASH_BYTES],
+                struct err *err);
+
+int object_put(struct store *store, const struct object *object, struct err *err);
+int object_set(struct store *store, const struct object_change *change, struct err *err);
+int prune_add_head(struct store *store, const struct sealed_head *head, struct err *err);
+int keys_add(struct store *store, const struct key_entry *entry, struct err *err);
+/* Removes at most `rows_max` whose time is over. */
+int keys_forget(struct store *store, int64_t now_ms, uint32_t rows_max, struct err *err);
+int rollup_add(struct store *store, const struct usage_row *row, struct err *err);
+
+/* Bounds and UTF-8 of what a batch or an import brings; -ERR_INPUT. */
+int object_check(const struct object *object, struct err *err);
+int object_change_check(const struct object_change *change, struct err *err);
+int key_check(const struct key_entry *entry, struct err *err);
+int usage_check(const struct usage_row *row, struct err *err);
+int text_check(const char *what, const char *text, size_t bytes_max, struct err *err);
