@@ -196,7 +196,7 @@ static int apply_run(struct live *live, struct act *act, struct node_entry *node
 
         if (!member || !changes(member, reported))
                 return 0;
-        member->phase = reported->phase;
+        member->phase = (uint8_t)reported->phase;
         member->exit_code = reported->exit_code;
         member->signal = reported->signal;
         member->failed = reported->phase == PHASE_REFUSED || reported->exit_code != 0 ||
@@ -358,9 +358,11 @@ static json_t *addresses_of(const struct state *state, const struct workload *wo
         return list;
 }
 
-/* The barrier: all members have their processes ready. */
+/* The barrier: all members have their processes ready, and are not to end before they began. */
 static bool may_go(const struct work *work)
 {
+        if (work->ending || work->wish == WISH_CANCEL)
+                return work->members_count == 1;
         for (uint16_t m = 0; m < work->members_count; m++)
                 if (work->members[m].phase != PHASE_READY &&
                     work->members[m].phase != PHASE_RUNNING &&
