@@ -89,17 +89,27 @@ static void terminate(struct sim *sim, struct sim_run *run)
                                (int64_t)(fate(sim, run, 5) % (uint64_t)SIM_KILL_MS);
 }
 
+/* Else it has not heard for so long that the controller may soon think it gone: all is to be over by
+ * then, and what it knows is too old to begin anything. The lease counts from when it asked. */
+static bool has_lease(const struct sim *sim, const struct machine *machine)
+{
+        return sim->now_ms - machine->answered_ms <
+               LEASE_MS_DEFAULT - SIM_KILL_MS - SIM_SLICE_MS;
+}
+
 static void start(struct sim *sim, unsigned m, struct sim_run *run)
 {
         struct machine *machine = &sim->machines[m];
 
-        /* What ends there still uses the devices. */
-        if (run->alive || run->ended || run->devices & devices_in_use(machine))
+        if (run->alive || run->ended)
                 return;
         if (run->stopping && run->until_ms <= sim->now_ms) {
                 ends(machine, run, 0, 15);      /* it was over before it began */
                 return;
         }
+        /* What ends there still uses the devices. */
+        if (!has_lease(sim, machine) || run->devices & devices_in_use(machine))
+                return;
         law_process_starts(sim, m, run);
         run->alive = true;
         run->since_ms = sim->now_ms;
@@ -136,12 +146,9 @@ static void carry_out(struct sim *sim, unsigned m, struct sim_run *run)
                 ends(machine, run, 0, 10);      /* the checkpoint signal killed it */
 }
 
-/* It has not heard for so long that the controller may think it gone: all is to be over by then. */
 static void watch_lease(struct sim *sim, struct machine *machine)
 {
-        if (sim->now_ms - machine->answered_ms < LEASE_MS_DEFAULT - SIM_KILL_MS - SIM_SLICE_MS)
-                return;
-        for (unsigned r = 0; r < SIM_RUNS_MAX; r++)
+        for (unsigned r = 0; !has_lease(sim, machine) && r < SIM_RUNS_MAX; r++)
                 if (machine->runs[r].used)
                         terminate(sim, &machine->runs[r]);
 }

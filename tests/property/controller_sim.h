@@ -24,8 +24,10 @@ enum {
         SIM_SLICE_MS = 250,
 };
 #define SIM_KILL_MS   INT64_C(10000)    /* from TERM to KILL */
-#define SIM_WAIT_MS   INT64_C(20000)    /* an exchange waits so long for news */
-#define SIM_GIVE_UP_MS INT64_C(25000)   /* ... and its agent for an answer */
+/* An exchange waits so long for news, and its agent for an answer. The lease counts from when the
+ * agent asked, and what it runs must be over before its end: so an exchange must be much shorter. */
+#define SIM_WAIT_MS    INT64_C(8000)
+#define SIM_GIVE_UP_MS INT64_C(11000)
 
 /* One member of a run on its machine: its processes, and what the state folder says of it. */
 struct sim_run {
