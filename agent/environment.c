@@ -116,7 +116,7 @@ static int part_uuid(const struct environment_setup *setup, const struct run_dev
                                part->index);
         if (part->method == RUN_SLICE)
                 return setup->backend->ops->slice_uuid(setup->backend->self, part->index,
-                                                       part->profile, ret_uuid, err);
+                                                       part->profile, part->start, ret_uuid, err);
         str_copy(ret_uuid, DEVICE_UUID_MAX, device->uuid);
         return 0;
 }

@@ -30,6 +30,7 @@ struct text;
 #define EXCHANGE_LOG_BYTES_MAX (1u << 20)       /* of one piece of output */
 #define EXCHANGE_WORKLOAD_MAX  ((1ull << 47) - 1)
 #define EXCHANGE_MEMBER_MAX    65535
+#define EXCHANGE_TIME_MS_MAX   253402300799999 /* the end of the year 9999 */
 
 struct run_key {
         uint64_t workload;
@@ -73,13 +74,14 @@ struct run_device {
         uint32_t index;
         enum run_method method;
         const char *profile;            /* of a slice; else "" */
+        uint32_t start;                 /* of a slice: the memory slice it begins at */
         uint32_t share_milli;           /* of the compute, when shared; 0 = no limit */
         uint64_t memory_mib;            /* 0 = no limit */
 };
 
 struct run_stop {                       /* the notice */
         const char *cause;              /* "preemption"; NULL: nobody has told it to stop */
-        int64_t until_ms;
+        int64_t until_ms;               /* 0: at once */
         const char *signal;             /* sent at once; "" = none */
 };
 

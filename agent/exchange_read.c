@@ -146,6 +146,7 @@ static int read_device(struct reading *reading, const struct doc_node *node,
             (rc = doc_choice(field(node, "method"), methods, ARRAY_LEN(methods), &method,
                              reading->err)) < 0 ||
             (rc = read_text(reading, field(node, "profile"), 0, 63, &device->profile)) < 0 ||
+            (rc = doc_u32(field(node, "start"), 0, 255, &device->start, reading->err)) < 0 ||
             (rc = doc_u32(field(node, "share_milli"), 0, 1000, &device->share_milli,
                           reading->err)) < 0 ||
             (rc = doc_u64(field(node, "memory_mib"), 0, UINT32_MAX, &device->memory_mib,
@@ -199,6 +200,7 @@ static int read_time(struct reading *reading, const struct doc_node *node, int64
         return rc;
 }
 
+/* "until_ms" says the same more exactly, and 0 that there is nothing to wait for. */
 static int read_stop(struct reading *reading, const struct doc_node *map, struct run_stop *stop)
 {
         const struct doc_node *until;
@@ -210,7 +212,9 @@ static int read_stop(struct reading *reading, const struct doc_node *map, struct
         if ((rc = doc_check_map(map, reading->err)) < 0 ||
             (rc = need_text(reading, map, "cause", 0, EXCHANGE_NAME_MAX - 1, &stop->cause)) < 0 ||
             (rc = need(reading, map, "until", &until)) < 0 ||
-            (rc = read_time(reading, until, &stop->until_ms)) < 0)
+            (rc = read_time(reading, until, &stop->until_ms)) < 0 ||
+            (rc = doc_i64(field(map, "until_ms"), 0, EXCHANGE_TIME_MS_MAX, &stop->until_ms,
+                          reading->err)) < 0)
                 return rc;
         return read_text(reading, field(map, "signal"), 0, 15, &stop->signal);
 }

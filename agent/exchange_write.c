@@ -56,8 +56,8 @@ static void add_devices(struct text *text, const struct run_spec *run)
                 text_add(text, "%s{\"index\": %u, \"method\": \"%s\"", i ? ", " : "", device->index,
                          methods[device->method]);
                 add_field(text, "profile", device->profile);
-                text_add(text, ", \"share_milli\": %u, \"memory_mib\": %" PRIu64 "}",
-                         device->share_milli, device->memory_mib);
+                text_add(text, ", \"start\": %u, \"share_milli\": %u, \"memory_mib\": %" PRIu64 "}",
+                         device->start, device->share_milli, device->memory_mib);
         }
         text_add(text, "]");
 }
@@ -86,6 +86,7 @@ static void add_stop(struct text *text, const struct run_stop *stop)
         text_add_json(text, stop->cause);
         text_add(text, ", \"until\": ");
         add_time(text, stop->until_ms);
+        text_add(text, ", \"until_ms\": %" PRId64, stop->until_ms);
         add_field(text, "signal", stop->signal);
         text_add(text, "}");
 }

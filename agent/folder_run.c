@@ -146,7 +146,8 @@ static int read_status(const struct doc_node *root, struct run_status *status, s
         int rc;
 
         if ((rc = doc_copy(doc_get(root, "phase"), phase, sizeof phase, err)) < 0 ||
-            (rc = doc_i64(doc_get(root, "since_ms"), 0, INT64_MAX, &status->since_ms, err)) < 0 ||
+            (rc = doc_i64(doc_get(root, "since_ms"), 0, EXCHANGE_TIME_MS_MAX, &status->since_ms,
+                          err)) < 0 ||
             (rc = doc_i64(doc_get(root, "pid"), 0, INT32_MAX, &status->pid, err)) < 0 ||
             (rc = doc_i64(doc_get(root, "exit_code"), 0, 255, &exit_code, err)) < 0 ||
             (rc = doc_i64(doc_get(root, "signal"), 0, 255, &signal, err)) < 0)
@@ -278,10 +279,11 @@ bool folder_notice_read(const struct folder *folder, struct run_key key, struct 
         if (doc_read_file(folder_path(folder, key, "notice.json", path), &doc, NULL) < 0)
                 return false;
         const struct doc_node *root = doc_root(doc, 0);
-        bool is_good = doc_text(doc_get(root, "cause"), 0, EXCHANGE_NAME_MAX, &cause, NULL) == 0 &&
-                       doc_text(doc_get(root, "signal"), 0, 15, &signal, NULL) == 0 &&
-                       doc_i64(doc_get(root, "until_ms"), 0, INT64_MAX, &until_ms, NULL) == 0 &&
-                       cause && until_ms >= 0;
+        bool is_good =
+                doc_text(doc_get(root, "cause"), 0, EXCHANGE_NAME_MAX, &cause, NULL) == 0 &&
+                doc_text(doc_get(root, "signal"), 0, 15, &signal, NULL) == 0 &&
+                doc_i64(doc_get(root, "until_ms"), 0, EXCHANGE_TIME_MS_MAX, &until_ms, NULL) == 0 &&
+                cause && until_ms >= 0;
         if (is_good) {
                 ret_stop->cause = arena_text(arena, cause, strlen(cause));
                 ret_stop->signal = arena_text(arena, signal, strlen(signal));

@@ -21,6 +21,7 @@
 #define SLACK_MS         10000 /* an answer is late by so much more than it was to wait */
 #define ANSWERED_COUNT   256   /* requests that were answered are remembered */
 #define NODE_MAX         400
+#define GIVEN_UP_STATUS  503
 
 struct speaker {
         struct link *link;
@@ -44,6 +45,8 @@ struct link {
         char *body;
         size_t size;
         uint64_t number, news; /* of the report; of the newest that is news */
+        bool is_saying;        /* the one that says what has changed is in a call */
+        uint64_t sayings;      /* how often it was */
         uint64_t unread;       /* reports up to this one do not know of the newest answer */
         int64_t lease_ms;
         struct link_news out;
@@ -109,6 +112,7 @@ static int call(struct speaker *speaker, const char *body, size_t size,
                 .timeout_ms = wait + SLACK_MS,
         };
         int rc = client_call(speaker->client, &request, &answer, err);
+        speaker->status = rc == 0 ? answer.status : 0;
         if (rc == 0 && (rc = client_check(&answer, err)) == 0)
                 rc = exchange_read(answer.body, answer.size, ret_answer, err);
         client_answer_done(&answer);
@@ -222,22 +226,41 @@ static void pause_for(struct speaker *speaker)
                 ;
 }
 
-/* With the lock held: whether there is something to say. */
+/* With the lock held: whether there is something to say. The controller keeps the newest call
+ * waiting, and only that: so what waits for news stands back while the other speaks. */
 static bool has_to_say(const struct speaker *speaker)
 {
         const struct link *link = speaker->link;
 
         if (link->number == 0)
                 return false;
-        return speaker->waits ? link->number > link->unread : link->news > speaker->said;
+        if (!speaker->waits)
+                return link->news > speaker->said;
+        return link->number > link->unread && !link->is_saying;
 }
 
-static void speak_once(struct speaker *speaker, const char *body, size_t size, uint64_t number)
+/* Whether a waiting call was given up for one of ours that came later. */
+static bool was_given_up(struct speaker *speaker, uint64_t sayings)
+{
+        struct link *link = speaker->link;
+
+        pthread_mutex_lock(&link->lock);
+        bool has_spoken = link->sayings != sayings;
+        pthread_mutex_unlock(&link->lock);
+        return speaker->waits && speaker->status == GIVEN_UP_STATUS && has_spoken;
+}
+
+static void speak_once(struct speaker *speaker, const char *body, size_t size, uint64_t number,
+                       uint64_t sayings)
 {
         struct exchange_answer *answer;
         struct err err = {0};
+        int rc = body ? call(speaker, body, size, &answer, &err)
+                      : err_set(&err, ERR_NOMEM, "out of memory");
 
-        if (!body || call(speaker, body, size, &answer, &err) < 0) {
+        if (rc < 0 && was_given_up(speaker, sayings))
+                return;
+        if (rc < 0) {
                 speaker->failures++;
                 note_failure(speaker, &err);
                 return;
@@ -250,12 +273,33 @@ static void speak_once(struct speaker *speaker, const char *body, size_t size, u
         deliver(speaker, answer, number);
 }
 
+/* With the lock held, which it gives up meanwhile. */
+static void speak_now(struct speaker *speaker)
+{
+        struct link *link = speaker->link;
+        uint64_t number;
+        size_t size;
+        char *body = copy_report(link, &size, &number);
+
+        if (!speaker->waits) {
+                link->is_saying = true;
+                link->sayings++;
+        }
+        uint64_t sayings = link->sayings;
+        pthread_mutex_unlock(&link->lock);
+        speak_once(speaker, body, size, number, sayings);
+        mem_free(body);
+        pthread_mutex_lock(&link->lock);
+        if (!speaker->waits) {
+                link->is_saying = false;
+                pthread_cond_broadcast(&link->changed);
+        }
+}
+
 static void *speak(void *arg)
 {
         struct speaker *speaker = arg;
         struct link *link = speaker->link;
-        uint64_t number;
-        size_t size;
 
         pthread_mutex_lock(&link->lock);
         while (!link->is_stopping) {
@@ -263,11 +307,7 @@ static void *speak(void *arg)
                         pthread_cond_wait(&link->changed, &link->lock);
                         continue;
                 }
-                char *body = copy_report(link, &size, &number);
-                pthread_mutex_unlock(&link->lock);
-                speak_once(speaker, body, size, number);
-                mem_free(body);
-                pthread_mutex_lock(&link->lock);
+                speak_now(speaker);
                 if (speaker->failures > 0)
                         pause_for(speaker);
         }

@@ -2,8 +2,9 @@
  *
  * Not pure: network and two threads of its own. One of them asks and waits for news; the other says
  * at once what has changed here, for the first may be waiting just then. Both get the same answer.
- * All functions are called from one thread, the agent's. A call that fails is made again after a
- * pause that grows to `pause_ms_max`.
+ * The controller lets only the newest call of a node wait and gives the one before up, with 503:
+ * that is no failure. A call that fails is made again after a pause that grows to `pause_ms_max`.
+ * All functions are called from one thread, the agent's.
  *
  * Answers to what the controller wants to see of a run's output are given by the thread that heard
  * of it, straight from the state folder.

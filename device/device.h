@@ -36,9 +36,9 @@ struct device_ops {
         const char *name;               /* "sim" */
         /* All devices and how they are now. Asked every few seconds: it must be quick. */
         int (*list)(void *self, struct device_list *ret_list, struct err *err);
-        /* What a program calls the slice of that profile on a device. -ERR_NOT_FOUND: no such
-         * device. */
-        int (*slice_uuid)(void *self, uint32_t index, const char *profile,
+        /* What a program calls the slice of that profile that begins at memory slice `start` of a
+         * device. -ERR_NOT_FOUND: no such device. */
+        int (*slice_uuid)(void *self, uint32_t index, const char *profile, uint32_t start,
                           char ret_uuid[DEVICE_UUID_MAX], struct err *err);
         void (*free)(void *self);       /* NULL is fine */
 };

@@ -48,18 +48,20 @@ static int sim_list(void *self, struct device_list *ret_list, struct err *err)
         return 0;
 }
 
-static int sim_slice_uuid(void *self, uint32_t index, const char *profile,
+static int sim_slice_uuid(void *self, uint32_t index, const char *profile, uint32_t start,
                           char ret_uuid[DEVICE_UUID_MAX], struct err *err)
 {
         const struct sim *sim = self;
         const struct device_info *device = device_find(&sim->list, index);
+        char uuid[DEVICE_UUID_MAX];
 
         if (!device)
                 return err_set(err, ERR_NOT_FOUND, "there is no device %u here; there are %u",
                                index, sim->list.count);
-        if (strlen(device->uuid) + 1 + strlen(profile) >= DEVICE_UUID_MAX)
+        int length = snprintf(uuid, sizeof uuid, "%s-%s-%u", device->uuid, profile, start);
+        if (length < 0 || (size_t)length >= sizeof uuid)
                 return err_set(err, ERR_RANGE, "the profile's name is too long");
-        snprintf(ret_uuid, DEVICE_UUID_MAX, "%s-%s", device->uuid, profile);
+        str_copy(ret_uuid, DEVICE_UUID_MAX, uuid);
         return 0;
 }
 

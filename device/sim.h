@@ -2,7 +2,7 @@
  *
  * For a pool on machines without accelerators, for tests and for trying things out: everything
  * around the device is real. Device n of a node is called "SIM-<node>-<n>", a slice of it
- * "SIM-<node>-<n>-<profile>".
+ * "SIM-<node>-<n>-<profile>-<start>".
  *
  * Not pure: reads a file. One owner at a time.
  */

@@ -146,6 +146,12 @@ static void serve_exchange(struct controller *self, struct http_exchange *exchan
         take_report(self, exchange, &seen);
         query_get(http_query(exchange), "wait_ms", text, sizeof text, NULL);
         struct held held = {exchange, seen, now_ms() + atoll(text)};
+        /* Only the newest call waits. */
+        for (unsigned i = 0; i < HELD_MAX; i++) {
+                if (self->held[i].exchange)
+                        http_answer(self->held[i].exchange, 503, NULL, NULL, 0);
+                self->held[i].exchange = NULL;
+        }
         for (unsigned i = 0; i < HELD_MAX && !is_due(self, &held); i++) {
                 if (self->held[i].exchange)
                         continue;

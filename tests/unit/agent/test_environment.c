@@ -131,18 +131,19 @@ static void a_run_learns_who_and_where_it_is(void **state)
 static void devices_are_named_as_programs_call_them(void **state)
 {
         (void)state;
-        static struct run_device whole[] = {{0, RUN_WHOLE, "", 0, 0}, {2, RUN_WHOLE, "", 0, 0}};
-        static struct run_device slice[] = {{1, RUN_SLICE, "3g.40gb", 0, 0}};
-        static struct run_device shares[] = {{3, RUN_SHARE, "", 255, 20480},
-                                             {1, RUN_SHARE, "", 500, 1024}};
-        static struct run_device crumb[] = {{3, RUN_SHARE, "", 1, 0}};
+        static struct run_device whole[] = {{0, RUN_WHOLE, "", 0, 0, 0},
+                                            {2, RUN_WHOLE, "", 0, 0, 0}};
+        static struct run_device slice[] = {{1, RUN_SLICE, "3g.40gb", 4, 0, 0}};
+        static struct run_device shares[] = {{3, RUN_SHARE, "", 0, 255, 20480},
+                                             {1, RUN_SHARE, "", 0, 500, 1024}};
+        static struct run_device crumb[] = {{3, RUN_SHARE, "", 0, 1, 0}};
         static const struct {
                 struct run_device *devices;
                 uint32_t count;
                 const char *visible, *indexes, *percent, *memory;
         } rows[] = {
                 {whole, 2, "SIM-n1-0,SIM-n1-2", "0,2", NULL, NULL},
-                {slice, 1, "SIM-n1-1-3g.40gb", "1", NULL, NULL},
+                {slice, 1, "SIM-n1-1-3g.40gb-4", "1", NULL, NULL},
                 {shares, 2, "SIM-n1-3,SIM-n1-1", "3,1", "25", "0=20480M,1=1024M"},
                 {crumb, 1, "SIM-n1-3", "3", "1", NULL},
         };
@@ -200,7 +201,7 @@ static void its_own_variables_win_but_not_over_what_confines_it(void **state)
 static void a_device_that_is_not_here_is_an_error(void **state)
 {
         (void)state;
-        static struct run_device devices[] = {{4, RUN_WHOLE, "", 0, 0}};
+        static struct run_device devices[] = {{4, RUN_WHOLE, "", 0, 0, 0}};
         struct fixture fixture;
         struct err err;
 

@@ -17,7 +17,7 @@ static const char full[] =
         " \"workdir\": \"/home/ana/sft\", \"secrets\": [\"hf-token\"], \"devices\": ["
         "  {\"index\": 0, \"method\": \"whole\", \"profile\": null, \"share_milli\": 0,"
         "   \"memory_mib\": 0},"
-        "  {\"index\": 3, \"method\": \"slice\", \"profile\": \"3g.40gb\"},"
+        "  {\"index\": 3, \"method\": \"slice\", \"profile\": \"3g.40gb\", \"start\": 4},"
         "  {\"index\": 4, \"method\": \"share\", \"share_milli\": 250, \"memory_mib\": 20480}],"
         " \"cpu_milli\": 64000, \"ram_mib\": 524288, \"rank\": 1, \"world\": 2,"
         " \"addresses\": [\"gpu-01\", \"gpu-02\"], \"go\": true, \"checkpoint_signal\": \"USR1\","
@@ -45,6 +45,7 @@ static void check_full_run(const struct run_spec *run)
         assert_int_equal(run->devices_count, 3);
         assert_int_equal(run->devices[1].method, RUN_SLICE);
         assert_string_equal(run->devices[1].profile, "3g.40gb");
+        assert_int_equal(run->devices[1].start, 4);
         assert_int_equal(run->devices[2].share_milli, 250);
         assert_int_equal(run->devices[2].memory_mib, 20480);
         assert_int_equal(run->ram_mib, 524288);
@@ -82,6 +83,21 @@ static void an_answer_is_read_and_what_is_new_is_skipped(void **state)
         assert_int_equal(answer->wants[0].offset, -5);
         exchange_free(answer);
         exchange_free(NULL);
+}
+
+static void what_ends_at_once_has_no_time(void **state)
+{
+        (void)state;
+        static const char text[] =
+                "{\"generation\": 1, \"lease_ms\": 30000, \"runs\": [{\"workload\": 1, "
+                "\"member\": 0, \"epoch\": 1, \"command\": [\"x\"], \"stop\": {\"cause\": "
+                "\"cancelled\", \"until\": \"2027-01-04T08:00:00.250Z\", \"until_ms\": 0}}]}";
+        struct exchange_answer *answer;
+        struct err err;
+
+        assert_int_equal(exchange_read(text, sizeof text - 1, &answer, &err), 0);
+        assert_true(answer->runs[0].stop.until_ms == 0);
+        exchange_free(answer);
 }
 
 static void a_run_that_is_written_is_read_as_it_was(void **state)
@@ -281,6 +297,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(an_answer_is_read_and_what_is_new_is_skipped),
+                cmocka_unit_test(what_ends_at_once_has_no_time),
                 cmocka_unit_test(a_run_that_is_written_is_read_as_it_was),
                 cmocka_unit_test(what_is_wrong_is_refused_with_its_place),
                 cmocka_unit_test(a_whole_answer_can_be_wrong_too),

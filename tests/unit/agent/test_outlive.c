@@ -20,8 +20,8 @@
 /* Two processes that do all they can to be nobody's: one of them twice detached. */
 #define DAEMONS \
         "(setsid sh -c 'echo $$ >@/one; exec sleep 1000' &) ; " \
-        "setsid sh -c 'setsid sh -c \"trap : TERM; echo \\$\\$ >@/two; "                              \
-        "while :; do sleep 1000; done\" & exit 0' & "                                               \
+        "setsid sh -c 'setsid sh -c \"trap : TERM; echo \\$\\$ >@/two; " \
+        "while :; do sleep 1000; done\" & exit 0' & " \
         "until [ -s @/one ] && [ -s @/two ]; do sleep 0.02; done; "
 
 static pid_t supervisor_of(const struct world *world, const char *run)

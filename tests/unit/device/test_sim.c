@@ -30,9 +30,9 @@ static void a_nodes_devices_are_as_the_pool_says(void **state)
         }
         assert_string_equal(device_find(&list, 7)->uuid, "SIM-gpu-01-7");
         assert_null(device_find(&list, 8));
-        assert_int_equal(backend.ops->slice_uuid(backend.self, 7, "1g.10gb", uuid, &err), 0);
-        assert_string_equal(uuid, "SIM-gpu-01-7-1g.10gb");
-        assert_int_equal(backend.ops->slice_uuid(backend.self, 8, "1g.10gb", uuid, &err),
+        assert_int_equal(backend.ops->slice_uuid(backend.self, 7, "1g.10gb", 3, uuid, &err), 0);
+        assert_string_equal(uuid, "SIM-gpu-01-7-1g.10gb-3");
+        assert_int_equal(backend.ops->slice_uuid(backend.self, 8, "1g.10gb", 3, uuid, &err),
                          -ERR_NOT_FOUND);
         backend.ops->free(backend.self);
         backend.ops->free(NULL);
