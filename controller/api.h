@@ -15,11 +15,13 @@
 #include "net/routes.h"
 
 struct act;
+struct events;
 struct live;
 struct work;
 
 struct api {
         struct live *live;
+        struct events *events;
         uint32_t own_uid;
         const char *version;
 };

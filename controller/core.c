@@ -258,6 +258,9 @@ static int decide_all(struct core *core, const struct input *input, uint64_t seq
                         log_facts_add(&group.facts[i], &core->facts_body);
                         rc = ending_keep(core->act.batch, core->works, &group.facts[i],
                                          core->now_ms, err);
+                        if (rc == 0)
+                                rc = ending_keep_node(core->act.batch, core->state,
+                                                      &group.facts[i], seq, core->now_ms, err);
                         if (rc)
                                 return rc;
                         show(core, &group.facts[i], seq);

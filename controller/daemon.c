@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "controller/api_handlers.h"
+#include "controller/events.h"
 #include "controller/live.h"
 #include "controller/simulated.h"
 #include "engine/memo.h"
@@ -36,6 +37,7 @@ struct daemon {
         struct live live;
         struct api api;
         struct routes routes;
+        struct events *events;
         struct http_server *http;
         uint64_t snapshot_seq;          /* when the newest one was begun */
         int64_t retried_ms;
@@ -120,6 +122,7 @@ static void on_play(uv_timer_t *timer)
         int64_t now_ms = api_now_ms();
         struct err err;
 
+        events_step(daemon->events, now_ms);
         if (core_may_act(daemon->live.core, NULL) < 0)
                 return;
         if (daemon->live.simulated &&
@@ -149,6 +152,7 @@ static void on_signal(uv_signal_t *signal, int number)
         (void)activation_stopping(NULL);
         daemon->end_by_ms = api_now_ms() + END_WITHIN_MS;
         http_drain(daemon->http);
+        events_end_all(daemon->events);
         (void)uv_timer_stop(&daemon->tick);
         (void)uv_timer_start(&daemon->play, on_ending, 0, PLAY_EVERY_MS);
 }
@@ -243,6 +247,9 @@ static int open_live(struct daemon *daemon, struct err *err)
                         store_close(setup.store);
                 return rc;
         }
+        daemon->api.events = daemon->events = events_new(daemon->live.core);
+        if (!daemon->events)
+                return err_set(err, ERR_NOMEM, "out of memory");
         daemon->snapshot_seq = told.snapshot_seq;
         say("recovered",
             "store=%s snapshot=%" PRIu64 " records=%" PRIu64 " facts=%" PRIu64
@@ -328,10 +335,11 @@ static int serve(struct daemon *daemon, struct err *err)
                 (void)activation_ready(NULL);
                 (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
         }
-        http_free(daemon->http);
+        http_free(daemon->http);        /* closes the streams */
         if (daemon->live.core && rc == 0 && core_finish(daemon->live.core, err) < 0)
                 say("no snapshot:", "%s", err->text);
         live_close(&daemon->live);      /* commits what waits */
+        events_free(daemon->events);
         return rc;
 }
 

@@ -5,6 +5,7 @@
 
 #include "controller/works.h"
 #include "engine/fact.h"
+#include "engine/state.h"
 #include "store/batch.h"
 #include "store/objects.h"
 
@@ -53,4 +54,26 @@ int ending_keep(struct batch *batch, const struct works *works, const struct fac
         change.state = ending_state(fact->released.cause);
         change.detail = detail;
         return batch_set_object(batch, &change, err);
+}
+
+int ending_keep_node(struct batch *batch, const struct state *state, const struct fact *fact,
+                     uint64_t seq, int64_t now_ms, struct err *err)
+{
+        struct object object = {.kind = OBJECT_LEFT,
+                                .id = seq,
+                                .tenant = "",
+                                .owner = "",
+                                .state = "left",
+                                .detail = "",
+                                .created_ms = now_ms,
+                                .updated_ms = now_ms,
+                                .ended_ms = now_ms};
+        char number[16];
+
+        if (fact->kind != FACT_NODE_GONE)
+                return 0;
+        (void)snprintf(number, sizeof number, "%" PRIu32, fact->node);
+        object.name = vocab_name_text(state->vocab, state->nodes[fact->node].desc.name);
+        object.class = number;
+        return batch_put_object(batch, &object, err);
 }

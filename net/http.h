@@ -190,6 +190,9 @@ struct http_stream *http_stream_open(struct http_exchange *exchange, const char 
  * -ERR_CANCELLED: it was cut or ended before. Never blocks. */
 int http_stream_push(struct http_stream *stream, const void *bytes, size_t size);
 
+/* Bytes that wait to be sent: for whoever has more than a reader takes at once. */
+size_t http_stream_waiting(const struct http_stream *stream);
+
 /* Sends what waits, then ends it. */
 void http_stream_end(struct http_stream *stream);
 
