@@ -169,9 +169,22 @@ static void on_fact(void *arg, const struct state *state, const struct fact *fac
         events->bytes += event_bytes(&event);
 }
 
+/* Sending is what costs: a thousand small writes for each commit would hold the loop. */
+static void flush_if_due(struct events *events)
+{
+        int64_t now_ns = time_monotonic_ns();
+
+        if (events->watchers_count > EVENTS_FEW &&
+            now_ns - events->flushed_ns < EVENTS_GATHER_MS * INT64_C(1000000))
+                return;
+        events->flushed_ns = now_ns;
+        views_flush(events);
+}
+
 /* More came at once than the ring holds: everybody reads it from the log. */
 static void all_fall_behind(struct events *events)
 {
+        views_flush(events);
         for (struct watcher *at = events->watchers; at; at = at->next_of_all)
                 if (at->state == WATCHER_LIVE) {
                         fall_behind(at, events->shown);
@@ -192,7 +205,7 @@ static void on_durable(void *arg, uint64_t seq)
         for (uint32_t at = ring_find(events, events->shown);
              at < events->count && ring_at(events, at)->id < until; at++)
                 views_deliver(events, ring_at(events, at));
-        views_flush(events);
+        flush_if_due(events);
         events->shown = until;
         if (events->has_policy_come)
                 events_end_all(events); /* who may see what is asked anew */
@@ -262,8 +275,10 @@ static void catch_up(struct watcher *watcher)
         }
         push_piece(watcher);
         if (watcher->state == WATCHER_BEHIND && watcher->next_id >= events->shown &&
-            watcher->next_id >= events->ring_from)
+            watcher->next_id >= events->ring_from) {
+                view_flush(watcher->view);      /* that it has already */
                 move_to(watcher, WATCHER_LIVE);
+        }
 }
 
 static void end_expired(struct events *events, int64_t now_ms)
@@ -280,6 +295,7 @@ void events_step(struct events *events, int64_t now_ms)
 {
         int64_t until_ns = time_monotonic_ns() + EVENTS_STEP_MS * INT64_C(1000000);
 
+        flush_if_due(events);
         end_expired(events, now_ms);
         for (uint32_t turns = events->behind_count; turns > 0 && events->behind; turns--) {
                 struct watcher *watcher = events->turn ? events->turn : events->behind;
@@ -386,6 +402,7 @@ void events_follow(struct events *events, struct http_exchange *exchange,
 
 void events_end_all(struct events *events)
 {
+        views_flush(events);
         for (struct watcher *at = events->watchers; at; at = at->next_of_all)
                 end_watcher(at);
 }

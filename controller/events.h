@@ -6,13 +6,16 @@
  * has the same id for ever, and who says the last one it saw gets what followed, exactly. Events
  * are shown when they are durable, in order.
  *
- * What is decided costs the same however many watch. Each event is written once (and a second time
+ * What is decided hardly costs more when many watch. Each event is written once (and a second time
  * where a tenant sees less of it than an operator); watchers who want the same share a *view*, whose
- * bytes are put together once for all of them. From the first watcher on, the newest events are kept
- * in a ring (EVENTS_RING of them, EVENTS_RING_BYTES in all). Who comes back with an id that is still
- * there is served from it, and who asks for older ones from the log, in pieces, as fast as it reads
- * and as EVENTS_STEP_MS of each step allow. A watcher that falls behind is served from the ring too,
- * and cut when the ring has passed it; it may come back with the last id it saw.
+ * bytes are put together once for all of them, and with more than EVENTS_FEW watchers they are sent
+ * on every EVENTS_GATHER_MS only.
+ *
+ * From the first watcher on, the newest events are kept in a ring (EVENTS_RING of them,
+ * EVENTS_RING_BYTES in all). Who comes back with an id that is still there is served from it, and
+ * who asks for older ones from the log, in pieces, as fast as it reads and as EVENTS_STEP_MS of each
+ * step allow. A watcher that falls behind is served from the ring too, and cut when the ring has
+ * passed it; it may come back with the last id it saw.
  */
 #pragma once
 
@@ -30,6 +33,8 @@ struct http_exchange;
 #define EVENTS_RING       65536u
 #define EVENTS_RING_BYTES (32u << 20)
 #define EVENTS_STEP_MS    5
+#define EVENTS_FEW        32
+#define EVENTS_GATHER_MS  100
 #define EVENTS_RETRY_MS   2000          /* a client that lost the stream waits so long */
 
 struct events;

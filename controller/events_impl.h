@@ -85,7 +85,7 @@ struct events {
         uint32_t behind_count, watchers_count;
         struct known_name *names;       /* of ended workloads, by number */
         uint64_t left_seq;              /* record by which a node last left */
-        int64_t expiry_checked_ms;
+        int64_t expiry_checked_ms, flushed_ns;
         uint64_t shown_count, cut_count;
         bool has_policy_come;           /* with the next durable facts */
 };
@@ -100,7 +100,7 @@ bool view_wants(const struct view *view, const struct event *event);
 void view_write(enum event_view kind, const struct event *event, struct text *text);
 /* To every view that wants it, and has who is up to date. */
 void views_deliver(struct events *events, const struct event *event);
-void views_flush(struct events *events);
+void views_flush(struct events *events);         /* what is pending, of all */
 void view_flush(struct view *view);             /* events.c */
 
 /* ---- events_log.c ---- */
