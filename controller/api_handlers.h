@@ -14,6 +14,8 @@ route_handler get_queue, get_pool, get_nodes, get_idle, get_fits, get_tenants, g
         post_drain, post_undrain, post_freeze, get_health, get_ready, get_version;
 /* api_documents.c */
 route_handler get_policy, put_policy, get_pool_document, put_pool_document;
+/* api_usage.c */
+route_handler get_usage;
 /* api_events.c */
 route_handler get_events;
 /* api_agents.c */

@@ -17,30 +17,6 @@
 #include "proto/explain_text.h"
 #include "proto/when.h"
 
-/* ---- who sees how much ---- */
-
-/* The tenant that is asked for, which who asks may see; "" for the whole pool, which only some may.
- * False: answered. */
-static bool asked_tenant(struct call *call, char ret_tenant[TENANT_PATH_MAX])
-{
-        struct err err;
-
-        ret_tenant[0] = '\0';
-        if (!api_query(call, "tenant", ret_tenant, TENANT_PATH_MAX))
-                return false;
-        if (ret_tenant[0] == '\0' && !access_may(&call->who, ACTION_SEE_ALL, NULL) &&
-            call->who.grants_count > 0)
-                (void)str_copy(ret_tenant, TENANT_PATH_MAX, call->who.grants[0].tenant);
-        if (ret_tenant[0] == '\0') {
-                if (access_need(&call->who, ACTION_SEE_ALL, NULL, "the pool", &err) == 0)
-                        return true;
-        } else if (access_need(&call->who, ACTION_SEE, ret_tenant, ret_tenant, &err) == 0) {
-                return true;
-        }
-        api_fail(call, &err);
-        return false;
-}
-
 static const char *or_null(const char *text)
 {
         return text[0] ? text : NULL;
@@ -52,7 +28,7 @@ void get_queue(struct http_exchange *exchange, const struct route_match *match, 
         int64_t limit = 50;
         struct call call;
 
-        if (api_begin(arg, exchange, match, &call) && asked_tenant(&call, tenant) &&
+        if (api_begin(arg, exchange, match, &call) && api_tenant(&call, tenant) &&
             api_query_number(&call, "limit", 1, API_LIMIT_MAX, &limit))
                 api_reply(&call, 200, view_queue(call.live, or_null(tenant), (uint32_t)limit));
 }
@@ -70,7 +46,7 @@ void get_tenants(struct http_exchange *exchange, const struct route_match *match
         char tenant[TENANT_PATH_MAX];
         struct call call;
 
-        if (api_begin(arg, exchange, match, &call) && asked_tenant(&call, tenant))
+        if (api_begin(arg, exchange, match, &call) && api_tenant(&call, tenant))
                 api_reply(&call, 200, view_tenants(call.live, or_null(tenant)));
 }
 
@@ -79,7 +55,7 @@ void get_notices(struct http_exchange *exchange, const struct route_match *match
         char tenant[TENANT_PATH_MAX];
         struct call call;
 
-        if (api_begin(arg, exchange, match, &call) && asked_tenant(&call, tenant))
+        if (api_begin(arg, exchange, match, &call) && api_tenant(&call, tenant))
                 api_reply(&call, 200, view_notices(call.live, or_null(tenant)));
 }
 
@@ -291,7 +267,7 @@ void get_fits(struct http_exchange *exchange, const struct route_match *match, v
         struct call call;
         struct err err;
 
-        if (!api_begin(arg, exchange, match, &call) || !asked_tenant(&call, tenant) ||
+        if (!api_begin(arg, exchange, match, &call) || !api_tenant(&call, tenant) ||
             !api_query(&call, "class", class, sizeof class) ||
             !api_query(&call, "format", format, sizeof format))
                 return;

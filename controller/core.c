@@ -327,6 +327,13 @@ int core_key(struct act *act, const struct key_entry *entry, struct err *err)
         return batch_set_key(act->batch, entry, err);
 }
 
+int core_usage(struct act *act, const struct usage_row *row, struct err *err)
+{
+        int rc = batch_add_usage(act->batch, row, err);
+
+        return rc < 0 ? fail(act->core, rc) : 0;
+}
+
 int core_note(struct act *act, const char *text, struct err *err)
 {
         const struct record record = {.kind = RECORD_NOTE,
@@ -486,6 +493,8 @@ int core_open(const struct core_setup *setup, struct core **ret_core,
                 return err_set(err, ERR_NOMEM, "out of memory");
         }
         core->setup = *setup;
+        if (setup->early)
+                core_watch(core, setup->early);
         core->models_listed = (uint32_t)model_count(setup->models);
         pthread_mutex_init(&core->mail->lock, NULL);
         const struct writer_options options = {.callback = take_event,

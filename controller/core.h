@@ -24,12 +24,14 @@
 #include "store/writer.h"
 
 struct core;
+struct core_watch;
 struct key_entry;
 struct memo;
 struct model_table;
 struct policy_doc;
 struct store;
 struct tenancy;
+struct usage_row;
 struct works;
 
 struct core_setup {
@@ -40,6 +42,7 @@ struct core_setup {
         writer_callback *event;         /* from the writer's thread: wakes the caller's, which then */
         void *arg;                      /* ... calls core_event() */
         bool is_stepped;                /* no writer thread: core_step(), for simulations */
+        const struct core_watch *early; /* also sees what recovery brings back; NULL: none */
 };
 
 struct core_recovery {
@@ -101,6 +104,10 @@ int core_key(struct act *act, const struct key_entry *entry, struct err *err);
 /* A remark for the log: who wanted what that is no input. */
 int core_note(struct act *act, const char *text, struct err *err);
 
+/* Rows of usage that are kept with the act. On failure the act is not committed, and the core
+ * recovers: what was added cannot be taken out. */
+int core_usage(struct act *act, const struct usage_row *row, struct err *err);
+
 /* Numbers for `count` new workloads: the first one. */
 uint64_t core_take_ids(struct core *core, uint32_t count);
 /* The number of the record that the act's next facts get: the epoch of what they allocate. */
@@ -127,6 +134,12 @@ struct core_watch {
                        int64_t at_ms);
         void (*durable)(void *arg, uint64_t seq);       /* everything up to that record is */
         void (*renewed)(void *arg);     /* the state was made anew */
+        /* Of core_setup.early only. Recovery begins with this state (that of a snapshot, and its
+         * time; 0: nothing has happened yet) and goes on with `before` for each fact; and it has
+         * come to a note (core_note()). */
+        void (*begins)(void *arg, const struct state *state, int64_t at_ms);
+        void (*noted)(void *arg, const struct state *state, const void *body, size_t size,
+                      int64_t at_ms);
 };
 #define CORE_WATCHES_MAX 8
 void core_watch(struct core *core, const struct core_watch *watch);

@@ -209,6 +209,10 @@ static int see_fact(void *arg, struct fact *fact, struct err *err)
                 if (!fact->maintenance)
                         rc = err_set(err, ERR_INPUT, "windows came that no input brought");
         }
+        for (unsigned w = 0; rc == 0 && w < core->watches_count; w++)
+                if (core->watches[w].begins && core->watches[w].before)
+                        core->watches[w].before(core->watches[w].arg, core->state, fact,
+                                                recovery->seq, recovery->at_ms);
         if (rc == 0 && core_apply(core, fact, recovery->seq, recovery->at_ms) < 0)
                 rc = err_set(err, ERR_NOMEM, "out of memory");
         if (rc == 0 && fact->kind == FACT_POLICY_IN) {
@@ -257,6 +261,16 @@ static int see_input(struct recovery *recovery, const struct record *record, str
         return rc;
 }
 
+static void see_note(struct recovery *recovery, const struct record *record)
+{
+        struct core *core = recovery->core;
+
+        for (unsigned w = 0; w < core->watches_count; w++)
+                if (core->watches[w].noted)
+                        core->watches[w].noted(core->watches[w].arg, core->state, record->body,
+                                               record->size, record->at_ms);
+}
+
 static int see_record(struct recovery *recovery, const struct record *record, struct err *err)
 {
         struct core *core = recovery->core;
@@ -267,6 +281,8 @@ static int see_record(struct recovery *recovery, const struct record *record, st
         recovery->told.records++;
         if (record->kind == RECORD_INPUT)
                 rc = see_input(recovery, record, err);
+        else if (record->kind == RECORD_NOTE)
+                see_note(recovery, record);
         else if (record->kind == RECORD_FACTS)
                 rc = log_facts_parse(record->body, record->size, core->state->vocab,
                                      core->setup.models, &core->words, see_fact, recovery, err);
@@ -316,6 +332,10 @@ static int recover(struct recovery *recovery, struct err *err)
                 core->state = state_new(core->setup.models, &core->setup.bounds);
         if (!core->state)
                 return err_set(err, ERR_NOMEM, "out of memory");
+        for (unsigned w = 0; w < core->watches_count; w++)
+                if (core->watches[w].begins)
+                        core->watches[w].begins(core->watches[w].arg, core->state,
+                                                recovery->told.had_snapshot ? core->now_ms : 0);
         rc = load_facts(recovery, err);
         if (rc)
                 return rc;

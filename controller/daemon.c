@@ -16,6 +16,7 @@
 #include "controller/events.h"
 #include "controller/live.h"
 #include "controller/simulated.h"
+#include "controller/usage.h"
 #include "engine/memo.h"
 #include "net/activation.h"
 #include "net/http.h"
@@ -88,7 +89,8 @@ static void snapshot_if_due(struct daemon *daemon)
         if (seq - daemon->snapshot_seq < daemon->options->snapshot_records)
                 return;
         daemon->snapshot_seq = seq;
-        if (core_snapshot(daemon->live.core, &err) < 0)
+        if (live_count_usage(&daemon->live, api_now_ms(), &err) < 0 ||
+            core_snapshot(daemon->live.core, &err) < 0)
                 say("snapshot not begun:", "%s", err.text);
 }
 
@@ -113,6 +115,10 @@ static void on_tick(uv_timer_t *timer)
         if (core_may_act(daemon->live.core, &err) == 0 &&
             live_tick(&daemon->live, now_ms, &err) < 0)
                 say("tick failed:", "%s", err.text);
+        if (usage_is_due(daemon->live.usage, now_ms) &&
+            core_may_act(daemon->live.core, NULL) == 0 &&
+            live_count_usage(&daemon->live, now_ms, &err) < 0)
+                say("usage not rolled up:", "%s", err.text);
         snapshot_if_due(daemon);
 }
 
@@ -336,7 +342,9 @@ static int serve(struct daemon *daemon, struct err *err)
                 (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
         }
         http_free(daemon->http);        /* closes the streams */
-        if (daemon->live.core && rc == 0 && core_finish(daemon->live.core, err) < 0)
+        if (daemon->live.core && rc == 0 &&
+            (live_count_usage(&daemon->live, api_now_ms(), err) < 0 ||
+             core_finish(daemon->live.core, err) < 0))
                 say("no snapshot:", "%s", err->text);
         live_close(&daemon->live);      /* commits what waits */
         events_free(daemon->events);

@@ -5,6 +5,7 @@
 
 #include "controller/nodes.h"
 #include "controller/simulated.h"
+#include "controller/usage.h"
 
 static void ignore(void *arg, int rc, const struct err *err)
 {
@@ -45,6 +46,18 @@ int live_tick(struct live *live, int64_t now_ms, struct err *err)
                 rc = fail_silent(live, act, node, now_ms, err);
         if (rc == 0)
                 rc = core_input(act, &input, NULL, err);
+        core_commit(act, ignore, NULL);
+        return rc;
+}
+
+int live_count_usage(struct live *live, int64_t now_ms, struct err *err)
+{
+        struct act *act = core_begin(live->core, "berthd", "", now_ms, err);
+        int rc;
+
+        if (!act)
+                return -(int)ERR_IO;
+        rc = usage_roll(live->usage, live->core, act, err);
         core_commit(act, ignore, NULL);
         return rc;
 }
