@@ -59,8 +59,10 @@ static void wait_for_change(struct call *call, struct node_entry *node, uint64_t
         node->waiting = call->exchange;
         node->waiting_seen = seen;
         node->waiting_until_ms = api_now_ms() + wait_ms;
+        /* Nobody listens to that one, or its caller asks again: it is told nothing that is not
+         * durable. */
         if (older)
-                answer(call->live, node, older);
+                http_answer(older, 503, NULL, NULL, 0);
         if (!core_is_durable(call->live->core, node->changed_seq))
                 return;
         if (wait_ms > 0) {
@@ -111,6 +113,8 @@ void post_exchange(struct http_exchange *exchange, const struct route_match *mat
         if (rc == 0)
                 rc = take_report(&call, node, report, &err);
         json_decref(report);
+        if (rc == 0)
+                exchange_fence(call.live, node);
         if (rc < 0)
                 api_fail(&call, &err);
         else

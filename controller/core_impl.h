@@ -65,6 +65,8 @@ int core_apply(struct core *core, const struct fact *fact, uint64_t seq, int64_t
 /* The policy that a document says, and its accounts. */
 int core_read_policy(struct core *core, const char *text, uint64_t revision,
                      struct policy_doc **ret_policy, struct err *err);
+/* Logs words and device models that no record has, where there are any. 0, -ERR_FULL, -ERR_NOMEM. */
+int core_words(struct act *act, struct err *err);
 void core_drop_state(struct core *core);
 void core_end_writer(struct core *core);
 /* Behind the fact that brings it into force. */

@@ -7,6 +7,7 @@
 #include "base/doc.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "controller/wish.h"
 #include "engine/accounts.h"
 #include "engine/maintenance.h"
 #include "proto/image.h"
@@ -53,7 +54,7 @@ void core_take_policy(struct core *core, struct policy_doc *policy, uint64_t rev
 /* A core's state while it comes back; takes the place of the old one when all went well. */
 struct recovery {
         struct core *core;              /* its fields are the new ones */
-        struct policy_doc *coming;      /* the policy of the input before */
+        char *coming;                   /* the policy of the input before, as it came */
         uint64_t coming_revision;
         struct maintenance *windows;    /* the same for maintenance */
         struct core_recovery told;
@@ -188,22 +189,37 @@ static int load_snapshot(struct recovery *recovery, struct err *err)
 
 /* ---- the facts behind it ---- */
 
-static int take_accounts(struct recovery *recovery, struct fact *fact, struct err *err)
+/* Read only now: it may name device models that came with the facts. */
+static int take_accounts(struct recovery *recovery, struct fact *fact,
+                         struct policy_doc **ret_policy, struct err *err)
 {
+        int rc;
+
         if (!recovery->coming)
                 return err_set(err, ERR_INPUT, "a policy came into force that no input brought");
-        fact->accounts = accounts_new(recovery->coming->tenancy, err);
-        return fact->accounts ? 0 : -ERR_NOMEM;
+        rc = core_read_policy(recovery->core, recovery->coming, recovery->coming_revision,
+                              ret_policy, err);
+        mem_free(recovery->coming);
+        recovery->coming = NULL;
+        if (rc)
+                return rc;
+        fact->accounts = accounts_new((*ret_policy)->tenancy, err);
+        if (fact->accounts)
+                return 0;
+        policy_doc_free(*ret_policy);
+        *ret_policy = NULL;
+        return -ERR_NOMEM;
 }
 
 static int see_fact(void *arg, struct fact *fact, struct err *err)
 {
         struct recovery *recovery = arg;
         struct core *core = recovery->core;
+        struct policy_doc *policy = NULL;
         int rc = 0;
 
         if (fact->kind == FACT_POLICY_IN)
-                rc = take_accounts(recovery, fact, err);
+                rc = take_accounts(recovery, fact, &policy, err);
         if (fact->kind == FACT_MAINTENANCE_IN) {
                 fact->maintenance = recovery->windows;
                 if (!fact->maintenance)
@@ -215,10 +231,8 @@ static int see_fact(void *arg, struct fact *fact, struct err *err)
                                                 recovery->seq, recovery->at_ms);
         if (rc == 0 && core_apply(core, fact, recovery->seq, recovery->at_ms) < 0)
                 rc = err_set(err, ERR_NOMEM, "out of memory");
-        if (rc == 0 && fact->kind == FACT_POLICY_IN) {
-                core_take_policy(core, recovery->coming, recovery->coming_revision);
-                recovery->coming = NULL;
-        }
+        if (policy && fact->kind == FACT_POLICY_IN)
+                core_take_policy(core, policy, recovery->coming_revision);
         recovery->told.facts++;
         return rc;
 }
@@ -236,6 +250,16 @@ static bool brings_something(const struct record *record)
         return false;
 }
 
+static char *text_copy(const char *text)
+{
+        size_t size = strlen(text) + 1;
+        char *copy = mem_new(size, 1);
+
+        if (copy)
+                memcpy(copy, text, size);
+        return copy;
+}
+
 static int see_input(struct recovery *recovery, const struct record *record, struct err *err)
 {
         struct logged_input logged;
@@ -247,11 +271,11 @@ static int see_input(struct recovery *recovery, const struct record *record, str
         if (rc)
                 return rc;
         if (logged.input.kind == INPUT_POLICY_SET) {
-                policy_doc_free(recovery->coming);
-                recovery->coming = NULL;
+                mem_free(recovery->coming);
+                recovery->coming = text_copy(logged.document ? logged.document : "");
                 recovery->coming_revision = logged.revision;
-                rc = core_read_policy(recovery->core, logged.document ? logged.document : "",
-                                      logged.revision, &recovery->coming, err);
+                if (!recovery->coming)
+                        rc = err_set(err, ERR_NOMEM, "out of memory");
         } else {
                 mem_free(recovery->windows);
                 recovery->windows = logged.maintenance;
@@ -261,14 +285,21 @@ static int see_input(struct recovery *recovery, const struct record *record, str
         return rc;
 }
 
-static void see_note(struct recovery *recovery, const struct record *record)
+static void see_note(struct core *core, const struct record *record)
 {
-        struct core *core = recovery->core;
+        enum work_wish wish;
+        uint64_t workload;
+        struct work *work;
 
         for (unsigned w = 0; w < core->watches_count; w++)
                 if (core->watches[w].noted)
                         core->watches[w].noted(core->watches[w].arg, core->state, record->body,
                                                record->size, record->at_ms);
+        if (!wish_note_read(record->body, record->size, &workload, &wish))
+                return;
+        work = works_find(core->works, workload);
+        if (work)
+                work->wish = (uint8_t)wish;
 }
 
 static int see_record(struct recovery *recovery, const struct record *record, struct err *err)
@@ -281,11 +312,11 @@ static int see_record(struct recovery *recovery, const struct record *record, st
         recovery->told.records++;
         if (record->kind == RECORD_INPUT)
                 rc = see_input(recovery, record, err);
-        else if (record->kind == RECORD_NOTE)
-                see_note(recovery, record);
         else if (record->kind == RECORD_FACTS)
                 rc = log_facts_parse(record->body, record->size, core->state->vocab,
                                      core->setup.models, &core->words, see_fact, recovery, err);
+        else if (record->kind == RECORD_NOTE)
+                see_note(core, record);
         if (rc)
                 return err_prefix(err, "record %llu of the log",
                                   (unsigned long long)record->seq);
@@ -373,7 +404,7 @@ int core_recover(struct core *core, struct core_recovery *ret_recovery, struct e
         fresh.policy_revision = 0;
         fresh.words = (struct logged_words){.models = core->models_listed};
         rc = recover(&recovery, err);
-        policy_doc_free(recovery.coming);
+        mem_free(recovery.coming);
         mem_free(recovery.windows);
         if (rc) {
                 core_drop_state(&fresh);
@@ -398,7 +429,7 @@ static void write_runs(const struct core *core, struct text *out)
                 return;
         }
         while ((work = works_next(core->works, &cursor)))
-                if (work->epoch || work->stops)
+                if (work->epoch || work->stops || work->wish)
                         rows[count++] = *work;
         image_write_rows(out, "runs", &run_fields, rows, count, sizeof *rows);
         mem_free(rows);
@@ -439,11 +470,32 @@ static struct snapshot about_now(const struct core *core)
                                  .at_ms = core->now_ms};
 }
 
+static void ignore(void *arg, int rc, const struct err *err)
+{
+        (void)arg;
+        (void)rc;
+        (void)err;
+}
+
+/* Words that were read in vain stand in no record yet. The log alone must give the same numbers as
+ * the snapshot does, so they are logged before it. */
+static int log_words(struct core *core, struct err *err)
+{
+        struct act *act = core_begin(core, "berthd", "", core->now_ms, err);
+        int rc;
+
+        if (!act)
+                return -ERR_IO;
+        rc = core_words(act, err);
+        core_commit(act, ignore, NULL);
+        return rc ? rc : core_may_act(core, err);
+}
+
 int core_finish(struct core *core, struct err *err)
 {
-        const struct snapshot about = about_now(core);
         struct text body = {0};
-        int rc = core_may_act(core, err);
+        int rc = log_words(core, err);
+        const struct snapshot about = about_now(core);
 
         core_end_writer(core);
         core->store_failed = true;      /* nothing is taken from here on */
@@ -458,10 +510,10 @@ int core_finish(struct core *core, struct err *err)
 
 int core_snapshot(struct core *core, struct err *err)
 {
-        const struct snapshot about = about_now(core);
         struct text body = {0};
         struct snapshot_put *put;
-        int rc = core_may_act(core, err);
+        int rc = log_words(core, err);
+        const struct snapshot about = about_now(core);
 
         if (rc)
                 return rc;

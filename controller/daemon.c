@@ -135,6 +135,7 @@ static void on_play(uv_timer_t *timer)
             simulated_run(daemon->live.simulated, &daemon->live, now_ms, &err) < 0)
                 say("simulated nodes:", "%s", err.text);
         api_end_waits(&daemon->api, now_ms);
+        api_end_wants(&daemon->api, now_ms);
 }
 
 /* Whoever waits for the disk still gets an answer; who is slower than this does not. */
@@ -143,6 +144,7 @@ static void on_ending(uv_timer_t *timer)
         struct daemon *daemon = timer->data;
 
         api_end_waits(&daemon->api, INT64_MAX);
+        api_end_wants(&daemon->api, INT64_MAX);
         if (http_counters(daemon->http).exchanges == 0 || api_now_ms() > daemon->end_by_ms)
                 uv_stop(&daemon->loop);
 }

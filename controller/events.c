@@ -152,7 +152,8 @@ static void on_fact(void *arg, const struct state *state, const struct fact *fac
                 events->left_seq = seq;
         if (!events->is_filling)
                 return;
-        events->has_policy_come |= fact->kind == FACT_POLICY_IN;
+        if (fact->kind == FACT_POLICY_IN)
+                events->policy_seq = seq;
         assert(events->place < 1u << EVENT_ID_SHIFT);
         uint64_t id = (seq << EVENT_ID_SHIFT) + events->place;
         const struct event_about about = event_about_now(events, fact, at_ms);
@@ -207,9 +208,10 @@ static void on_durable(void *arg, uint64_t seq)
                 views_deliver(events, ring_at(events, at));
         flush_if_due(events);
         events->shown = until;
-        if (events->has_policy_come)
-                events_end_all(events); /* who may see what is asked anew */
-        events->has_policy_come = false;
+        if (events->policy_seq == 0 || events->policy_seq > seq)
+                return;
+        events->policy_seq = 0;
+        events_end_all(events);         /* who may see what is asked anew */
 }
 
 /* What was decided is undone: the ring holds what never was. */

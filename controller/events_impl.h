@@ -87,7 +87,7 @@ struct events {
         uint64_t left_seq;              /* record by which a node last left */
         int64_t expiry_checked_ms, flushed_ns;
         uint64_t shown_count, cut_count;
-        bool has_policy_come;           /* with the next durable facts */
+        uint64_t policy_seq;            /* record by which a policy comes; 0: none is to */
 };
 
 /* ---- events_view.c ---- */

@@ -15,6 +15,7 @@ struct policy_warning;
 struct pool_doc;
 struct simulated;
 struct usage;
+struct wants;
 struct who;
 struct work;
 
@@ -27,8 +28,12 @@ struct live {
         uint64_t pool_revision;
         struct simulated *simulated;    /* owned; NULL: nodes have agents */
         struct usage *usage;            /* owned */
+        struct wants *wants;            /* owned: what is asked of agents */
         int64_t lease_ms;
         int64_t started_ms;             /* nobody is called silent before a lease from then */
+        int64_t ticked_ms;              /* the newest tick */
+        bool pool_lost;                 /* it could not be read: again at the next tick */
+        bool unsettled;                 /* work waits for a tick: see live_settle_all() */
         uint64_t generation;            /* the newest of all nodes: grows */
         /* Called for a node whose exchange may be answered now. */
         void (*changed)(void *arg, struct node_entry *node);
@@ -70,9 +75,21 @@ struct node_entry *live_node_of(const struct live *live, uint32_t node);   /* nu
 
 /* Its owner, or somebody who may, wants it gone. */
 int live_cancel(struct live *live, struct act *act, struct work *work, struct err *err);
+/* It ends, on its class's notice (`now`: at once), and waits again. */
+int live_restart(struct live *live, struct act *act, const struct work *work, bool now,
+                 struct err *err);
 /* After its members' phases changed: lets the barrier go, ends a gang as a whole, and tells the
  * engine when all are gone. */
 int live_settle(struct live *live, struct act *act, struct work *work, struct err *err);
+
+/* Before the devices of a node are lost (bit d: device d; LIVE_ALL_DEVICES: the node): what was
+ * cancelled while it ran there ends now, instead of starting somewhere else. */
+#define LIVE_ALL_DEVICES UINT32_MAX
+int live_cancel_lost(struct live *live, struct act *act, uint32_t node, uint32_t devices,
+                     struct err *err);
+/* What waits for time: work that left before its notice was over, and work that was cancelled while
+ * it ran and lost its place. */
+int live_settle_all(struct live *live, struct act *act, struct err *err);
 
 /* ---- time: live_time.c ---- */
 

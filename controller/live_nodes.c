@@ -30,14 +30,18 @@ static const struct node *in_state(const struct live *live, const struct node_en
         return number == NONE ? NULL : &core_state(live->core)->nodes[number];
 }
 
-/* Drains are the operator's, not the document's. */
-static struct node_desc wanted_desc(const struct node_entry *entry, const struct node *node)
+/* Drains are the operator's, not the document's; health is what the agent said last. */
+static struct node_desc wanted_desc(const struct live *live, const struct node_entry *entry,
+                                    const struct node *node)
 {
         struct node_desc desc = entry->desc;
 
+        desc.broken |= entry->broken;
         if (node) {
                 desc.drained = node->desc.drained;
                 desc.drain_by_ms = node->desc.drain_by_ms;
+                if (!live->simulated && !entry->reported)
+                        desc.broken |= node->desc.broken;
         }
         return desc;
 }
@@ -58,7 +62,7 @@ static bool node_desc_equal(const struct node_desc *a, const struct node_desc *b
 int live_join(struct live *live, struct act *act, struct node_entry *entry, struct err *err)
 {
         const struct node *node = in_state(live, entry);
-        const struct node_desc desc = wanted_desc(entry, node);
+        const struct node_desc desc = wanted_desc(live, entry, node);
         struct input input = {.kind = node ? INPUT_NODE_CHANGED : INPUT_NODE_JOINED, .node = desc};
 
         if (node && node->status == NODE_UP && node_desc_equal(&node->desc, &desc))

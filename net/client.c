@@ -213,6 +213,8 @@ static int add_headers(const struct client *client, const struct client_request 
         if (rc == 0)
                 rc = add_header(headers, "If-Match", request->if_match);
         if (rc == 0)
+                rc = add_header(headers, "Berth-Reason", request->reason);
+        if (rc == 0)
                 rc = add_header(headers, "Last-Event-ID", last_event_id);
         return rc;
 }

@@ -1,6 +1,6 @@
 /* served.h - the real berthd as a child, with a store in a folder of the test's, on a unix socket.
  *
- * Its program is named by BERTH_BERTHD. Everything here fails the test where it cannot go on.
+ * Its program is named by BERTHD. Everything here fails the test where it cannot go on.
  */
 #pragma once
 
@@ -74,7 +74,7 @@ static inline int served_dial(const struct served *served)
 static inline void served_start(struct served *served, const char *const *more)
 {
         char listen[112], pool[96], policy[96], log[96];
-        const char *args[SERVED_ARGS_MAX] = {getenv("BERTH_BERTHD"), "--store", served->store,
+        const char *args[SERVED_ARGS_MAX] = {getenv("BERTHD"), "--store", served->store,
                                              "--listen", listen, "--simulate", "--tick", "100ms",
                                              "--pool", pool, "--policy", policy,
                                              "--nodes-max", "64", "--workloads-max", "1000"};
