@@ -17,11 +17,13 @@
 struct act;
 struct events;
 struct live;
+struct metrics;
 struct work;
 
 struct api {
         struct live *live;
         struct events *events;
+        struct metrics *metrics;
         uint32_t own_uid;
         const char *version;
 };

@@ -8,7 +8,9 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "controller/live.h"
+#include "controller/metrics.h"
 #include "controller/nodes.h"
 #include "controller/view.h"
 #include "controller/works.h"
@@ -333,4 +335,25 @@ void get_version(struct http_exchange *exchange, const struct route_match *match
         if (api_begin(arg, exchange, match, &call))
                 api_reply(&call, 200, json_pack("{s:s,s:i}", "version", api->version,
                                                 "agent_protocol", 1));
+}
+
+/* Of the whole pool, so for who may see it. */
+void get_metrics(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        struct text text = {0};
+        struct call call;
+        struct err err;
+
+        if (!api_begin(arg, exchange, match, &call))
+                return;
+        if (access_need(&call.who, ACTION_SEE_ALL, NULL, "the pool's metrics", &err) < 0) {
+                api_fail(&call, &err);
+                return;
+        }
+        metrics_write(call.api->metrics, api_now_ms(), &text);
+        if (!text.failed)
+                api_reply_text(&call, METRICS_TYPE, text.bytes, text.size);
+        else
+                api_fail(&call, &(struct err){ERR_NOMEM, "out of memory"});
+        text_done(&text);
 }

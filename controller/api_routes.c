@@ -31,6 +31,7 @@ const struct route api_routes[] = {
         {HTTP_GET, "/v1/usage", "getUsage", get_usage},
         {HTTP_GET, "/v1/events", "getEvents", get_events},
         {HTTP_GET, "/v1/version", "getVersion", get_version},
+        {HTTP_GET, "/metrics", "getMetrics", get_metrics},
         {HTTP_GET, "/healthz", "getHealth", get_health},
         {HTTP_GET, "/readyz", "getReady", get_ready},
 };

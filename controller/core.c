@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/time.h"
 #include "controller/ending.h"
 #include "controller/wish.h"
 #include "engine/decide.h"
@@ -288,8 +289,8 @@ static int fail(struct core *core, int rc)
         return rc;
 }
 
-int core_input(struct act *act, const struct input *input, const struct core_document *document,
-               struct err *err)
+static int take_input(struct act *act, const struct input *input,
+                      const struct core_document *document, struct err *err)
 {
         static const struct core_document none = {0};
         const struct core_document *beside = document ? document : &none;
@@ -334,6 +335,31 @@ int core_words(struct act *act, struct err *err)
                 return 0;
         rc = add_record(act, RECORD_FACTS, &core->facts_body, err);
         return rc < 0 ? fail(core, rc) : 0;
+}
+
+static void measure(struct core_figures *figures, enum input_kind kind, int64_t took_ns)
+{
+        uint64_t us = took_ns > 0 ? (uint64_t)(took_ns - 1) / 1000 : 0;
+        unsigned bucket = us == 0 ? 0 : 64 - (unsigned)__builtin_clzll(us);
+
+        figures->inputs[kind]++;
+        figures->latency[bucket < CORE_LATENCY_BUCKETS ? bucket : CORE_LATENCY_BUCKETS - 1]++;
+        figures->latency_ns_sum += (uint64_t)took_ns;
+}
+
+int core_input(struct act *act, const struct input *input, const struct core_document *document,
+               struct err *err)
+{
+        int64_t begin_ns = time_monotonic_ns();
+        int rc = take_input(act, input, document, err);
+
+        measure(&act->core->figures, input->kind, time_monotonic_ns() - begin_ns);
+        return rc;
+}
+
+const struct core_figures *core_figures(const struct core *core)
+{
+        return &core->figures;
 }
 
 int core_put(struct act *act, const struct object *object, struct err *err)

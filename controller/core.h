@@ -169,3 +169,12 @@ int core_finish(struct core *core, struct err *err);
 /* Begins a snapshot of the state as it is. -ERR_FULL: one is under way. */
 int core_snapshot(struct core *core, struct err *err);
 void core_stats(struct core *core, struct writer_stats *ret_stats);
+
+/* Decisions that took up to 1, 2, 4, 8 ... microseconds, and longer. */
+#define CORE_LATENCY_BUCKETS 22
+struct core_figures {
+        uint64_t inputs[INPUTS_END];    /* decided, ever, by kind */
+        uint64_t latency[CORE_LATENCY_BUCKETS];
+        uint64_t latency_ns_sum;
+};
+const struct core_figures *core_figures(const struct core *core);

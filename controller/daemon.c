@@ -15,6 +15,7 @@
 #include "controller/api_handlers.h"
 #include "controller/events.h"
 #include "controller/live.h"
+#include "controller/metrics.h"
 #include "controller/simulated.h"
 #include "controller/usage.h"
 #include "engine/memo.h"
@@ -39,6 +40,7 @@ struct daemon {
         struct api api;
         struct routes routes;
         struct events *events;
+        struct metrics *metrics;
         struct http_server *http;
         uint64_t snapshot_seq;          /* when the newest one was begun */
         int64_t retried_ms;
@@ -256,7 +258,8 @@ static int open_live(struct daemon *daemon, struct err *err)
                 return rc;
         }
         daemon->api.events = daemon->events = events_new(daemon->live.core);
-        if (!daemon->events)
+        daemon->api.metrics = daemon->metrics = metrics_new(&daemon->live, daemon->events);
+        if (!daemon->events || !daemon->metrics)
                 return err_set(err, ERR_NOMEM, "out of memory");
         daemon->snapshot_seq = told.snapshot_seq;
         say("recovered",
@@ -298,7 +301,10 @@ static int listen_all(struct daemon *daemon, struct err *err)
         int rc;
 
         setup.limits.rate_per_s = daemon->options->requests_per_s;
+        setup.answered = metrics_answered;
+        setup.answered_arg = daemon->metrics;
         rc = http_new(&daemon->loop, &setup, &daemon->http, err);
+        metrics_serve(daemon->metrics, daemon->http);
 
         if (rc == 0)
                 rc = activation_take(&sockets, err);
@@ -349,6 +355,7 @@ static int serve(struct daemon *daemon, struct err *err)
              core_finish(daemon->live.core, err) < 0))
                 say("no snapshot:", "%s", err->text);
         live_close(&daemon->live);      /* commits what waits */
+        metrics_free(daemon->metrics);
         events_free(daemon->events);
         return rc;
 }

@@ -350,6 +350,11 @@ int usage_roll(struct usage *usage, struct core *core, struct act *act, struct e
         return 0;
 }
 
+const struct ledger *usage_ledger(const struct usage *usage)
+{
+        return usage->ledger;
+}
+
 int64_t usage_until_ms(const struct usage *usage)
 {
         return usage->until_ms;

@@ -28,6 +28,7 @@ struct act;
 struct core;
 struct core_watch;
 struct err;
+struct ledger;
 struct usage;
 
 #define USAGE_ROLL_MS INT64_C(300000)
@@ -45,6 +46,9 @@ bool usage_is_due(const struct usage *usage, int64_t now_ms);
  * even one does: nothing was added), -ERR_NOMEM (then the act is not committed, and the core
  * recovers). */
 int usage_roll(struct usage *usage, struct core *core, struct act *act, struct err *err);
+
+/* For figures; NULL: nothing is counted yet. */
+const struct ledger *usage_ledger(const struct usage *usage);
 
 /* Up to when it is rolled up; 0: nothing is. */
 int64_t usage_until_ms(const struct usage *usage);

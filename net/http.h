@@ -87,11 +87,16 @@ struct http_tls {
 
 typedef void http_handler(struct http_exchange *exchange, void *arg);
 
+/* Told of each answer of the handler's: the operation (http_operation_set()), or NULL. */
+typedef void http_answered(void *arg, const char *operation, unsigned status);
+
 struct http_setup {
         struct http_limits limits;
         http_handler *handler;
         void *arg;
         const struct http_tls *tls; /* NULL: no TLS (until http_tls_set) */
+        http_answered *answered;    /* NULL: nobody asks */
+        void *answered_arg;
 };
 
 /* A server that listens nowhere yet. 0, -ERR_INPUT (a limit of 0, a certificate that cannot be
@@ -161,6 +166,9 @@ struct http_peer {
         const struct http_certificate *certificate; /* checked; NULL: it showed none */
 };
 const struct http_peer *http_peer(const struct http_exchange *exchange);
+
+/* What is asked for, for http_answered; borrowed. */
+void http_operation_set(struct http_exchange *exchange, const char *operation);
 
 /* The caller's own pointer, from the handler to whoever answers. NULL at first. */
 void http_data_set(struct http_exchange *exchange, void *data);
