@@ -20,7 +20,7 @@ enum exit_code {
         EXIT_STOPPED = 130,             /* Ctrl-C */
 };
 
-#define COMMAND_OPTIONS_MAX   16
+#define COMMAND_OPTIONS_MAX   24
 #define COMMAND_ARGUMENTS_MAX 8
 
 struct command_option {

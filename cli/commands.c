@@ -35,8 +35,8 @@ static int run_version(const struct command_call *call)
 
 const struct command commands[] = {
         {.name = "replay",
-         .arguments = "SCENARIO.yaml",
-         .arguments_min = 1,
+         .arguments = "SCENARIO.yaml | --log FILE",
+         .arguments_min = 0,
          .arguments_max = 1,
          .summary = "fill a pool with a workload in virtual time and compare placements",
          .details = replay_details,

@@ -15,6 +15,7 @@
 #include "cli/history_out.h"
 #include "cli/ledger_files.h"
 #include "cli/outputs.h"
+#include "cli/replay_log.h"
 #include "cli/replay_out.h"
 #include "cli/watch.h"
 #include "plan/eta.h"
@@ -25,6 +26,8 @@
 #include "sim/replay.h"
 
 const struct command_option replay_options[] = {
+        {"log", 0, "FILE", "decide a pool's own log again (a store or an export of it), and compare"},
+        {"policy", 0, "FILE", "with --log: what would have become of its work under this policy"},
         {"placement", 'p', "P,...", "compare these instead of the scenario's placements"},
         {"seeds", 's', "A..B", "run these instead of the scenario's seeds"},
         {"models", 0, "FILE", "know these device models too (kind: DeviceModels)"},
@@ -49,6 +52,11 @@ const char replay_details[] =
         "start from its own folder. Every placement and policy meets the same arrivals.\n"
         "docs/replay.md describes all keys and figures.\n"
         "\n"
+        "With --log there is no scenario: the inputs of a pool's own log are decided again, from its\n"
+        "start or the oldest snapshot on, and what is decided is held against the log byte by byte.\n"
+        "With --policy as well its work is played under another policy: who comes when and how long\n"
+        "each job runs is the log's, where and when it starts the policy's. The pool may be running.\n"
+        "\n"
         "placements:\n"
 #define X(name, wire, help) "  " wire ": " help "\n"
         POLICIES(X)
@@ -61,8 +69,11 @@ const char replay_details[] =
         "  berth replay examples/replay-slices.yaml --json - | jq '.runs[].acceptance'\n"
         "  berth replay examples/philly.yaml            a history: its jobs wait\n"
         "\n"
+        "  berth replay --log /var/lib/berth/pool.db    are its decisions what its inputs lead to?\n"
+        "  berth replay --log pool.export --policy new.yaml\n"
+        "\n"
         "exit status: 0 done; 2 a document, file or option is wrong; 130 stopped by Ctrl-C, and\n"
-        "what was finished has been printed; 1 anything else\n";
+        "what was finished has been printed; 1 anything else, and a log that differs\n";
 
 /* ---- what was asked for ---- */
 
@@ -88,6 +99,12 @@ static int read_scenario(const struct command_call *call, struct job *job, struc
         const char *seeds = command_value(call, "seeds");
         int rc;
 
+        if (command_value(call, "policy"))
+                return err_set(err, ERR_INPUT, "--policy goes with --log; for a history: "
+                                               "berth policy try FILE --history SCENARIO");
+        if (call->arguments_count == 0)
+                return err_set(err, ERR_INPUT, "name a scenario, or a pool's log with --log FILE: "
+                                               "see berth replay --help");
         job->models = model_table_new();
         job->scenario = mem_new(1, sizeof *job->scenario);
         job->result = mem_new(1, sizeof *job->result);
@@ -269,6 +286,9 @@ int replay_command(const struct command_call *call)
         struct job job = {0};
         struct err err = {0};
         bool stopped = false;
+
+        if (command_value(call, "log"))
+                return replay_log_command(call);
         int rc = run_job(call, &job, &stopped, &err);
 
         if (rc < 0)

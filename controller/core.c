@@ -290,7 +290,11 @@ int core_input(struct act *act, const struct input *input, const struct core_doc
         if (rc)
                 return rc;
         core->input_body.size = core->facts_body.size = 0;
-        log_input_record(input, &(struct log_beside){beside->text, beside->revision},
+        log_input_record(input,
+                         &(struct log_beside){
+                                 .document = beside->text,
+                                 .revision = beside->revision,
+                                 .bounds = core_next_seq(core) == 1 ? &core->state->bounds : NULL},
                          &core->input_body);
         log_facts_begin(core->state->vocab, core->setup.models, &core->words, &core->facts_body);
         rc = decide_all(core, input, core_next_seq(core) + 1, &began, err);

@@ -62,9 +62,6 @@ struct core {
 int core_recover(struct core *core, struct core_recovery *ret_recovery, struct err *err);
 /* Applies the fact, and keeps works in step. 0 or -ERR_NOMEM. */
 int core_apply(struct core *core, const struct fact *fact, uint64_t seq, int64_t at_ms);
-/* The policy that a document says, and its accounts. */
-int core_read_policy(struct core *core, const char *text, uint64_t revision,
-                     struct policy_doc **ret_policy, struct err *err);
 void core_drop_state(struct core *core);
 /* Behind the fact that brings it into force. */
 void core_take_policy(struct core *core, struct policy_doc *policy, uint64_t revision);
