@@ -198,8 +198,8 @@ static void print_notes(const struct log_what_if *what_if, FILE *file)
                         gap->classes == 1 ? "" : "es", gap->class,
                         gap->classes == 1 ? "" : " ...");
         if (what_if->never_ended)
-                fprintf(file, "%" PRIu32 " job%s had not ended when the log did: what they would "
-                        "do beyond is not known, and they run to its end.\n",
+                fprintf(file, "%" PRIu32 " job%s had not ended when the log did: each is taken to "
+                        "run as long as its tenant's middle one.\n",
                         what_if->never_ended, what_if->never_ended == 1 ? "" : "s");
         if (what_if->inputs_left_out)
                 fprintf(file, "%" PRIu32 " input%s of the log cannot be meant under it.\n",

@@ -138,8 +138,8 @@ static int add_all_live(struct reading *reading, struct err *err)
 
 /* ---- moments ---- */
 
-static int add_moment(struct log_story *story, uint32_t place, const struct moment *moment,
-                      struct err *err)
+int log_story_add_moment(struct log_story *story, uint32_t place, const struct moment *moment,
+                         struct err *err)
 {
         struct story_job *job = &story->items[place];
 
@@ -173,7 +173,7 @@ static int tell_moment(struct reading *reading, uint64_t workload, enum moment_k
         moment.work_ms = log_run_work_ms(&story->runs.items[place], record->at_ms);
         if (idle_since_ms > 0)
                 moment.idle_ms = record->at_ms - idle_since_ms;
-        return add_moment(story, place, &moment, err);
+        return log_story_add_moment(story, place, &moment, err);
 }
 
 /* How long after the end of its notice it was gone: its agent's doing, not the policy's. */
@@ -307,7 +307,7 @@ int log_story_read(const struct log_replay_setup *setup, struct log_story *ret_s
         if (rc == 0)
                 rc = read_all(&reading, err);
         log_pool_done(&reading.pool);
-        return rc;
+        return rc ? rc : log_story_guess(ret_story, err);
 }
 
 void log_story_done(struct log_story *story)

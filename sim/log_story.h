@@ -47,9 +47,14 @@ struct log_story {
         uint64_t from_seq, last_seq;    /* it begins behind a snapshot; 0: at the start */
         int64_t from_ms, until_ms;
         uint32_t policies;              /* that the log set */
+        uint32_t never_ended;           /* jobs whose end the log does not tell */
 };
 
-/* Reads the whole log. As log_replay_check(). *ret_story is ended by log_story_done() in any case. */
+/* Reads the whole log; ends that it does not tell are guessed (log_story_guess). As log_replay_check(). *ret_story is ended by log_story_done() in any case. */
 int log_story_read(const struct log_replay_setup *setup, struct log_story *ret_story,
                    struct err *err);
+/* An end for each job that has none: log_guess.c says how. 0 or -ERR_NOMEM. */
+int log_story_guess(struct log_story *story, struct err *err);
+int log_story_add_moment(struct log_story *story, uint32_t place, const struct moment *moment,
+                         struct err *err);
 void log_story_done(struct log_story *story);           /* a zeroed one is fine */

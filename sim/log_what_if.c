@@ -179,13 +179,6 @@ static int compare_jobs(const void *a, const void *b)
         return (x > y) - (x < y);
 }
 
-static bool ends(const struct log_story *story, const struct story_job *job)
-{
-        const struct log_run *run = log_runs_find(&story->runs, job->id);
-
-        return run->end_ms != LOG_NEVER || run->is_refused;
-}
-
 static int take_jobs(struct comparing *it, struct err *err)
 {
         const struct log_story *story = it->story;
@@ -197,7 +190,6 @@ static int take_jobs(struct comparing *it, struct err *err)
         for (uint32_t j = 0; j < story->count; j++) {
                 const struct log_run *before = &it->before->items[j];
                 const struct log_run *after = &it->after->items[j];
-                it->out->never_ended += !ends(story, &story->items[j]);
                 if (!has_changed(before, after))
                         continue;
                 it->out->jobs[count++] = (struct log_job_change){
@@ -251,6 +243,7 @@ static void take_frame(const struct log_story *story, const struct log_played *p
         out->from_ms = story->from_ms;
         out->until_ms = story->until_ms;
         out->policies_left_out = story->policies > !had_one ? story->policies - !had_one : 0;
+        out->never_ended = story->never_ended;
         out->gap = played->gap;
         out->inputs_left_out = played->inputs_left_out;
 }

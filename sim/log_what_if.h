@@ -4,7 +4,7 @@
  * Pure apart from the heap and the reading. What comes from outside (submissions, cancellations,
  * holds, nodes, freezes, windows, ticks) comes at its recorded time. What follows from running comes
  * at its recorded run time: ends, failures, checkpoints, reports of use; a stop as long after its
- * notice as it did. Work that never ended in the log runs on to the log's end. Left out: foreign
+ * notice as it did. An end that the log does not tell is guessed (log_guess.c). Left out: foreign
  * instances that nodes report, price plans, foretold starts.
  */
 #pragma once
