@@ -66,6 +66,8 @@ static int guess(struct log_story *story, const struct lengths *lengths, struct 
                 const struct log_run *run = &story->runs.items[j];
                 int64_t middle_ms = lengths->middle_ms[story->items[j].tenant];
                 int64_t so_far_ms = log_run_work_ms(run, story->until_ms);
+                if (so_far_ms < run->reached_ms)
+                        so_far_ms = run->reached_ms;
                 struct moment moment = {.seq = story->last_seq + 1, .kind = MOMENT_EXITED,
                                         .idle_ms = -1};
                 if (run->end_ms != LOG_NEVER || run->is_refused)

@@ -1,5 +1,6 @@
 #include "sim/log_play.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@
 struct course {
         uint32_t at;                    /* the next moment, + 1; 0: none */
         uint32_t from;                  /* behind its newest failure, + 1: a stop goes no further */
+        uint32_t stop;                  /* its next stop, + 1; 0: none that was recorded */
         uint32_t run;                   /* number of its start; events of others are void */
 };
 
@@ -79,10 +81,11 @@ static void expect_moment(struct play *play, uint32_t job)
 
 static void expect_stop(struct play *play, uint32_t job, int64_t until_ms)
 {
-        const struct story_job *it = &play->story->items[job];
+        uint32_t at = play->courses[job].stop;
+        const struct moment *moment = at ? &play->story->moments[at - 1] : NULL;
 
-        expect(play, job, true, until_ms + it->stop_late_ms,
-               it->stop_seq ? it->stop_seq : play->story->last_seq);
+        expect(play, job, true, until_ms + (moment ? moment->work_ms : 0),
+               moment ? moment->seq : play->story->last_seq);
 }
 
 /* After a stop: what it has saved is not done again. */
@@ -133,14 +136,20 @@ static int feed(struct play *play, const struct input *input, struct err *err)
 
 /* ---- what happens ---- */
 
-static int stop(struct play *play, uint64_t workload, struct err *err)
+static int stop(struct play *play, uint32_t job, struct err *err)
 {
+        uint64_t workload = play->story->items[job].id;
         const struct input input = {.kind = INPUT_STOPPED, .workload = workload};
+        struct course *course = &play->courses[job];
         uint32_t slot = state_workload(play->pool.state, workload);
         int64_t until_ms = slot == NONE ? 0 : play->pool.state->workloads[slot].notice_until_ms;
 
         /* The notice may have been withdrawn, and another one given since. */
-        return until_ms == 0 || until_ms > play->now_ms ? 0 : feed(play, &input, err);
+        if (until_ms == 0 || until_ms > play->now_ms)
+                return 0;
+        if (course->stop)
+                course->stop = play->story->moments[course->stop - 1].next;
+        return feed(play, &input, err);
 }
 
 static int reach(struct play *play, uint32_t job, struct err *err)
@@ -168,6 +177,8 @@ static int reach(struct play *play, uint32_t job, struct err *err)
                 input.use.idle_since_ms =
                         moment->idle_ms < 0 ? 0 : play->now_ms - moment->idle_ms;
                 break;
+        case MOMENT_STOPPED:
+                assert(false);          /* they are a list of their own */
         }
         int rc = feed(play, &input, err);
         if (rc == 0 && play->courses[job].run == run)
@@ -178,11 +189,10 @@ static int reach(struct play *play, uint32_t job, struct err *err)
 static int happen(struct play *play, const struct event *event, struct err *err)
 {
         const struct log_run *run = &play->played->runs.items[event->what];
-        uint64_t workload = play->story->items[event->what].id;
 
         if (!run->runs || event->run >> 1 != (play->courses[event->what].run & UINT32_MAX >> 1))
                 return 0;
-        return event->run & 1 ? stop(play, workload, err) : reach(play, event->what, err);
+        return event->run & 1 ? stop(play, event->what, err) : reach(play, event->what, err);
 }
 
 /* Everything before that record of that time. */
@@ -419,8 +429,9 @@ static int start_courses(struct play *play, struct err *err)
         for (uint32_t j = 0; j < story->count; j++) {
                 if (!log_runs_add(&play->played->runs))
                         return err_set(err, ERR_NOMEM, "out of memory");
-                play->courses[j] = (struct course){story->items[j].first, story->items[j].first,
-                                                   0};
+                play->courses[j] = (struct course){.at = story->items[j].first,
+                                                   .from = story->items[j].first,
+                                                   .stop = story->items[j].first_stop};
         }
         return 0;
 }

@@ -60,8 +60,12 @@ static void starts(struct log_run *run, const struct state *state,
                 run->first_start_ms = now_ms;
 }
 
-static void leaves(struct log_run *run, int64_t lost_ms)
+static void leaves(struct log_run *run, int64_t lost_ms, int64_t now_ms)
 {
+        int64_t work_ms = log_run_work_ms(run, now_ms);
+
+        if (work_ms > run->reached_ms)
+                run->reached_ms = work_ms;
         run->lost_device_ms += (double)lost_ms * (double)run->units / UNITS_DEVICE;
         run->units = 0;
         run->runs = false;
@@ -79,16 +83,16 @@ static void sees_release(struct log_run *run, const struct fact *fact, int64_t n
         bool stopped = is_stop(fact->released.cause);
 
         run->stops += stopped;
-        leaves(run, stopped ? fact->released.lost_ms : 0);
+        leaves(run, stopped ? fact->released.lost_ms : 0, now_ms);
         run->end_ms = now_ms;
 }
 
-static void sees_requeue(struct log_run *run, const struct fact_requeued *fact)
+static void sees_requeue(struct log_run *run, const struct fact_requeued *fact, int64_t now_ms)
 {
         bool stopped = is_stop(fact->cause);
 
         run->stops += stopped;
-        leaves(run, stopped ? fact->lost_ms : 0);
+        leaves(run, stopped ? fact->lost_ms : 0, now_ms);
         run->attained_ms = fact->attained_ms;
 }
 
@@ -121,7 +125,7 @@ void log_runs_see(struct log_runs *runs, const struct state *state, const struct
         else if (fact->kind == FACT_RELEASED)
                 sees_release(run, fact, now_ms);
         else if (fact->kind == FACT_REQUEUED)
-                sees_requeue(run, &fact->requeued);
+                sees_requeue(run, &fact->requeued, now_ms);
         else
                 run->is_refused = true;
 }

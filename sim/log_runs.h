@@ -20,6 +20,7 @@ struct log_run {
         int64_t first_start_ms, end_ms; /* or LOG_NEVER */
         int64_t since_ms;               /* of this run, while it runs */
         int64_t attained_ms;            /* run time that earlier runs saved */
+        int64_t reached_ms;             /* the furthest that its work was, in any run */
         uint64_t units;                 /* that it holds */
         uint32_t stops;                 /* for capacity, idleness, drains; not at its own end */
         double lost_device_ms;

@@ -142,6 +142,9 @@ int log_story_add_moment(struct log_story *story, uint32_t place, const struct m
                          struct err *err)
 {
         struct story_job *job = &story->items[place];
+        bool is_stop = moment->kind == MOMENT_STOPPED;
+        uint32_t *first = is_stop ? &job->first_stop : &job->first;
+        uint32_t *last = is_stop ? &job->last_stop : &job->last;
 
         if (story->moments_count == story->moments_room) {
                 uint32_t room = story->moments_room ? story->moments_room * 2 : 1024;
@@ -153,11 +156,11 @@ int log_story_add_moment(struct log_story *story, uint32_t place, const struct m
                 story->moments_room = room;
         }
         story->moments[story->moments_count++] = *moment;
-        if (job->last)
-                story->moments[job->last - 1].next = story->moments_count;
+        if (*last)
+                story->moments[*last - 1].next = story->moments_count;
         else
-                job->first = story->moments_count;
-        job->last = story->moments_count;
+                *first = story->moments_count;
+        *last = story->moments_count;
         return 0;
 }
 
@@ -177,18 +180,20 @@ static int tell_moment(struct reading *reading, uint64_t workload, enum moment_k
 }
 
 /* How long after the end of its notice it was gone: its agent's doing, not the policy's. */
-static void tell_stop(struct reading *reading, uint64_t workload, const struct record *record)
+static int tell_stop(struct reading *reading, uint64_t workload, const struct record *record,
+                     struct err *err)
 {
+        struct moment moment = {.seq = record->seq, .kind = MOMENT_STOPPED};
         const struct state *state = reading->pool.state;
         uint32_t place = map_get(&reading->story->ids, workload);
         uint32_t slot = state_workload(state, workload);
         int64_t until_ms = slot == NONE ? 0 : state->workloads[slot].notice_until_ms;
 
-        if (place == MAP_NONE || until_ms == 0 || reading->story->items[place].stop_seq)
-                return;
-        reading->story->items[place].stop_seq = record->seq;
-        reading->story->items[place].stop_late_ms =
-                record->at_ms > until_ms ? record->at_ms - until_ms : 0;
+        if (place == MAP_NONE || until_ms == 0)
+                return 0;
+        if (record->at_ms > until_ms)
+                moment.work_ms = record->at_ms - until_ms;
+        return log_story_add_moment(reading->story, place, &moment, err);
 }
 
 static int tell_input(struct reading *reading, const struct input *input,
@@ -207,8 +212,7 @@ static int tell_input(struct reading *reading, const struct input *input,
                 return tell_moment(reading, input->use.workload, MOMENT_USE,
                                    input->use.idle_since_ms, record, err);
         case INPUT_STOPPED:
-                tell_stop(reading, input->workload, record);
-                return 0;
+                return tell_stop(reading, input->workload, record, err);
         case INPUT_POLICY_SET:
                 reading->story->policies++;
                 return 0;

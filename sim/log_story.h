@@ -15,7 +15,13 @@ struct err;
 struct log_replay_setup;
 
 /* What running work does at a point of its own run time. */
-enum moment_kind { MOMENT_EXITED, MOMENT_FAILED, MOMENT_CHECKPOINTED, MOMENT_USE };
+enum moment_kind {
+        MOMENT_EXITED,
+        MOMENT_FAILED,
+        MOMENT_CHECKPOINTED,
+        MOMENT_USE,
+        MOMENT_STOPPED,                 /* work_ms: how long after the notice's end it was gone */
+};
 
 struct moment {
         uint64_t seq;                   /* record that told it: orders what comes at one time */
@@ -32,8 +38,7 @@ struct story_job {
         uint32_t class;                 /* of names.classes; JOBS_NONE */
         char label[TENANCY_WORD_MAX];   /* its data label; "" none */
         uint32_t first, last;           /* moments, + 1 */
-        uint64_t stop_seq;              /* record of its first stop after a notice; 0: none */
-        int64_t stop_late_ms;           /* how long after the notice's end it came */
+        uint32_t first_stop, last_stop; /* the same of its stops after a notice */
 };
 
 struct log_story {
