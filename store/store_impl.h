@@ -27,6 +27,7 @@ struct vfs_count;
         X(ROLLBACK, "ROLLBACK")                                                                  \
         X(RECORD_NEWEST, "SELECT seq, hash FROM records ORDER BY seq DESC LIMIT 1")              \
         X(HEAD_NEWEST, "SELECT seq, hash FROM heads ORDER BY seq DESC LIMIT 1")                  \
+        X(RECORD_TIME, "SELECT at_ms FROM records WHERE seq = ?1")                               \
         X(RECORD_HASH, "SELECT hash FROM records WHERE seq = ?1")                                \
         X(RECORD_ADD, "INSERT INTO records (seq, kind, at_ms, actor, reason, hash, body)"        \
                       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                                    \
