@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/policy.h"
 #include "cli/replay.h"
+#include "cli/store.h"
 
 static const struct command_option no_options[] = {{0}};
 
@@ -50,6 +51,15 @@ const struct command commands[] = {
          .details = policy_details,
          .options = policy_options,
          .run = policy_command},
+        {.name = "store",
+         .arguments = "check FILE... | export STORE FILE | import FILE STORE | backup STORE FILE | "
+                      "compact STORE",
+         .arguments_min = 2,
+         .arguments_max = COMMAND_ARGUMENTS_MAX,
+         .summary = "check, copy, move or shrink the file that holds a pool's log",
+         .details = store_details,
+         .options = store_options,
+         .run = store_command},
         {.name = "help",
          .arguments = "[COMMAND]",
          .arguments_max = 1,

@@ -26,8 +26,6 @@
 #include "sim/replay.h"
 
 const struct command_option replay_options[] = {
-        {"log", 0, "FILE", "decide a pool's own log again (a store or an export of it), and compare"},
-        {"policy", 0, "FILE", "with --log: what would have become of its work under this policy"},
         {"placement", 'p', "P,...", "compare these instead of the scenario's placements"},
         {"seeds", 's', "A..B", "run these instead of the scenario's seeds"},
         {"models", 0, "FILE", "know these device models too (kind: DeviceModels)"},
@@ -42,6 +40,8 @@ const struct command_option replay_options[] = {
         {"workload", 0, "N", "with --explain-at: explain this job (numbered from 1 as they come)"},
         {"tenant", 0, "PATH", "with --explain-at: this tenant's jobs, and what would start for it"},
         {"view", 0, "VIEW", "with --explain-at: as 'operator' (the default) or 'tenant' sees it"},
+        {"log", 0, "FILE", "decide a pool's own log again (a store or an export of it), and compare"},
+        {"policy", 0, "FILE", "with --log: what would have become of its work under this policy"},
         {"eta", 0, "N", "of a history: foretell the start of every N-th job that waits"},
         {"quiet", 'q', NULL, "no progress"},
         {0},

@@ -19,7 +19,7 @@ struct log_source {
         char folder[FOLDER_MAX];        /* "": none was made */
 };
 
-static int begins_as_export(const char *path, bool *ret_does, struct err *err)
+int log_source_is_export(const char *path, bool *ret_is_export, struct err *err)
 {
         char begin[sizeof EXPORT_MAGIC - 1];
         FILE *file = fopen(path, "re");
@@ -27,8 +27,8 @@ static int begins_as_export(const char *path, bool *ret_does, struct err *err)
         if (!file)
                 return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%s: %s", path,
                                strerror(errno));
-        *ret_does = fread(begin, 1, sizeof begin, file) == sizeof begin &&
-                    memcmp(begin, EXPORT_MAGIC, sizeof begin) == 0;
+        *ret_is_export = fread(begin, 1, sizeof begin, file) == sizeof begin &&
+                         memcmp(begin, EXPORT_MAGIC, sizeof begin) == 0;
         fclose(file);
         return 0;
 }
@@ -73,7 +73,7 @@ static int open_any(struct log_source *source, const char *path, struct err *err
         struct store_options options = {.path = path, .is_read_only = true, .must_exist = true};
         struct log_head head;
         bool is_export = false;
-        int rc = begins_as_export(path, &is_export, err);
+        int rc = log_source_is_export(path, &is_export, err);
 
         if (rc == 0 && is_export) {
                 rc = make_folder(source, err);

@@ -6,9 +6,14 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 struct err;
 struct log_source;
 struct store;
+
+/* Whether the file begins as an export does. 0, -ERR_NOT_FOUND, -ERR_IO. */
+int log_source_is_export(const char *path, bool *ret_is_export, struct err *err);
 
 /* 0, -ERR_NOT_FOUND, -ERR_INPUT (neither, or damaged), -ERR_IO, -ERR_NOMEM. */
 int log_source_open(const char *path, struct log_source **ret_source, struct err *err);
