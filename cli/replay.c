@@ -40,7 +40,7 @@ const struct command_option replay_options[] = {
         {"workload", 0, "N", "with --explain-at: explain this job (numbered from 1 as they come)"},
         {"tenant", 0, "PATH", "with --explain-at: this tenant's jobs, and what would start for it"},
         {"view", 0, "VIEW", "with --explain-at: as 'operator' (the default) or 'tenant' sees it"},
-        {"log", 0, "FILE", "decide a pool's own log again (a store or an export of it), and compare"},
+        {"log", 0, "FILE", "decide a pool's own log again (a store, or an export), and compare"},
         {"policy", 0, "FILE", "with --log: what would have become of its work under this policy"},
         {"eta", 0, "N", "of a history: foretell the start of every N-th job that waits"},
         {"quiet", 'q', NULL, "no progress"},
@@ -52,10 +52,10 @@ const char replay_details[] =
         "start from its own folder. Every placement and policy meets the same arrivals.\n"
         "docs/replay.md describes all keys and figures.\n"
         "\n"
-        "With --log there is no scenario: the inputs of a pool's own log are decided again, from its\n"
-        "start or the oldest snapshot on, and what is decided is held against the log byte by byte.\n"
-        "With --policy as well its work is played under another policy: who comes when and how long\n"
-        "each job runs is the log's, where and when it starts the policy's. The pool may be running.\n"
+        "With --log there is no scenario: the inputs of a pool's own log are decided again, from\n"
+        "its start or the oldest snapshot on, and what is decided is held against the log byte by\n"
+        "byte. With --policy its work is played under another policy: who comes when and how long\n"
+        "each job runs is the log's, where and when it starts the policy's. The pool may run.\n"
         "\n"
         "placements:\n"
 #define X(name, wire, help) "  " wire ": " help "\n"
@@ -69,7 +69,7 @@ const char replay_details[] =
         "  berth replay examples/replay-slices.yaml --json - | jq '.runs[].acceptance'\n"
         "  berth replay examples/philly.yaml            a history: its jobs wait\n"
         "\n"
-        "  berth replay --log /var/lib/berth/pool.db    are its decisions what its inputs lead to?\n"
+        "  berth replay --log /var/lib/berth/pool.db\n"
         "  berth replay --log pool.export --policy new.yaml\n"
         "\n"
         "exit status: 0 done; 2 a document, file or option is wrong; 130 stopped by Ctrl-C, and\n"

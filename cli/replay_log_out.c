@@ -147,9 +147,9 @@ static void change_row(struct grid *grid, const struct log_change *it)
 static int print_block(const struct log_what_if *what_if, uint32_t from, uint32_t until,
                        size_t width, FILE *file, struct err *err)
 {
-        static const char *const titles[] = {"jobs",       "earlier",       "later",   "mean wait s",
-                                             "p95 wait s", "never started", "refused", "stops",
-                                             "lost device-h"};
+        static const char *const titles[] = {"jobs",          "earlier",    "later",
+                                             "mean wait s",   "p95 wait s", "never started",
+                                             "refused",       "stops",      "lost device-h"};
         struct grid *grid = grid_new(1);
 
         if (!grid)

@@ -1,4 +1,4 @@
-/* store.h - the command `berth store`: look at a pool's store, copy it, move it, make it smaller. */
+/* store.h - the command `berth store`: look at a pool's store, copy it, move it, shrink it. */
 #pragma once
 
 #include "cli/command.h"

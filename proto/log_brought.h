@@ -47,5 +47,6 @@ int log_brought_give(const struct log_brought *brought, struct fact *fact, struc
 int log_brought_give_input(const struct log_brought *brought, struct input *input,
                            struct err *err);
 
-/* Behind a fact that was applied: the policy is the caller's from here on. NULL: nothing changes. */
+/* Behind a fact that was applied: the policy is the caller's from here on. NULL: nothing changes.
+ */
 struct policy_doc *log_brought_settle(struct log_brought *brought, const struct fact *fact);

@@ -55,7 +55,8 @@ struct log_story {
         uint32_t never_ended;           /* jobs whose end the log does not tell */
 };
 
-/* Reads the whole log; ends that it does not tell are guessed (log_story_guess). As log_replay_check(). *ret_story is ended by log_story_done() in any case. */
+/* Reads the whole log; ends that it does not tell are guessed (log_story_guess). As
+ * log_replay_check(). *ret_story is ended by log_story_done() in any case. */
 int log_story_read(const struct log_replay_setup *setup, struct log_story *ret_story,
                    struct err *err);
 /* An end for each job that has none: log_guess.c says how. 0 or -ERR_NOMEM. */

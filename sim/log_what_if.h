@@ -2,10 +2,10 @@
  * clock; each job does what it did, from wherever it starts.
  *
  * Pure apart from the heap and the reading. What comes from outside (submissions, cancellations,
- * holds, nodes, freezes, windows, ticks) comes at its recorded time. What follows from running comes
- * at its recorded run time: ends, failures, checkpoints, reports of use; a stop as long after its
- * notice as it did. An end that the log does not tell is guessed (log_guess.c). Left out: foreign
- * instances that nodes report, price plans, foretold starts.
+ * holds, nodes, freezes, windows, ticks) comes at its recorded time. What follows from running
+ * (ends, failures, checkpoints, reports of use) comes at its recorded run time; a stop as long
+ * after its notice as it did. An end that the log does not tell is guessed (log_guess.c). Left out:
+ * foreign instances that nodes report, price plans, foretold starts.
  */
 #pragma once
 

@@ -2,8 +2,8 @@
  *
  * Not pure; threads as store.h says (a view will do, beside a running controller). Looks at the
  * pages (PRAGMA integrity_check), the chain from its base to its head, the heads' signatures,
- * the snapshots' hashes and their place in the chain, and at every object's bounds. What objects say
- * of work that the log has ended, or not, only its reader can tell (`berth replay --log`).
+ * the snapshots' hashes and their place in the chain, and at every object's bounds. Whether work
+ * that objects call live has ended in the log, only who reads records can tell.
  */
 #pragma once
 

@@ -87,8 +87,8 @@ int objects_list(struct store *store, const struct object_filter *filter, object
 /* Row by row: all of them, by kind and number, with their bodies. As objects_list. */
 int objects_each(struct store *store, object_visit *visit, void *arg, struct err *err);
 
-/* Removes ones that ended before, at most `rows_max`; never the newest of the kind, whose number the
- * next one's follows. 1: there may be more; 0: none is left; -ERR_IO, -ERR_NOMEM. A chore
- * (writer.h). */
+/* Removes ones that ended before, at most `rows_max`; never the newest of the kind, since the next
+ * one's number follows from its own. 1: there may be more; 0: none is left; -ERR_IO, -ERR_NOMEM. A
+ * chore (writer.h). */
 int objects_forget(struct store *store, enum object_kind kind, int64_t ended_before_ms,
                    uint32_t rows_max, struct err *err);

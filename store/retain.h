@@ -25,7 +25,7 @@ struct store;
 struct retain_rules {
         uint32_t record_days, object_days;      /* 0: for ever; at most RETAIN_DAYS_MAX */
         uint32_t usage_months;          /* 0: for ever; beside the present one. ROLLUP_MONTHS */
-        int64_t now_ms;                 /* Unix time: the log's newest, for a replay does the same */
+        int64_t now_ms;                 /* Unix time; the log's own is a good one */
         const struct seal_key *key;     /* borrowed until the end; NULL: records stay */
         uint32_t rows_per_step;         /* 0: PRUNE_ROWS_PER_STEP */
 };

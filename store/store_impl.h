@@ -17,8 +17,8 @@ struct usage_row;
 struct vfs_count;
 
 /* Of a row of objects, in the order that object_read_row() takes. */
-#define OBJECT_COLUMNS "id, tenant, name, class, owner, state, detail, created_ms, updated_ms,"      \
-                       " ended_ms, seq"
+#define OBJECT_COLUMNS \
+        "id, tenant, name, class, owner, state, detail, created_ms, updated_ms, ended_ms, seq"
 
 /* Prepared at first use, kept until the store is closed. */
 #define STORE_STATEMENTS(X)                                                                      \

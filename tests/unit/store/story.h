@@ -53,8 +53,8 @@ int story_try_open(const char *path, const char *vfs, struct store **ret_store,
 void story_commit(struct store *store, unsigned first, unsigned last);
 
 /* Everything in the store is the story up to some batch, whole and in order: records, chain, keys,
- * objects, usage, and a snapshot if there is one (story_snapshot). Returns its number. Fails the test
- * otherwise; `where` is for its sentence. */
+ * objects, usage, and a snapshot if there is one (story_snapshot). Returns its number. Fails the
+ * test otherwise; `where` is for its sentence. */
 unsigned story_check(struct store *store, const char *where);
 
 /* The body of a snapshot after record `seq`: STORY_SNAPSHOT_BYTES made from seq. */

@@ -274,7 +274,7 @@ static void a_visit_ends_a_list(void **state)
         store_close(store);
 }
 
-/* Numbers are given from the largest: it must stay, and with it the promise that none comes back. */
+/* Numbers are given from the largest: it stays, and with it the promise that none comes back. */
 static void the_newest_of_a_kind_is_never_forgotten(void **state)
 {
         (void)state;
