@@ -20,18 +20,18 @@
 #include "store/rollup.h"
 #include "store/store.h"
 
-const struct command_option store_options[] = {
-        {"key", 0, "HEX|FILE", "check: the key that all heads must be signed with (64 digits, or "
-                               "a store's .key); compact: the file to sign with"},
+static const struct command_option options[] = {
+        {"key", 0, "HEX|FILE", "check, compact: the key that heads must be signed with (64 digits, "
+                               "or a store's .key), or the file to sign with"},
         {"json", 0, "FILE|-", "check: write the findings as JSON; - prints them instead"},
         {"records", 0, "DAYS", "compact: keep records for so long behind the newest snapshot"},
         {"objects", 0, "DAYS", "compact: keep workloads for so long after their end"},
         {"usage", 0, "MONTHS", "compact: keep usage for so long"},
-        {"quiet", 'q', NULL, "no progress"},
+        {"quiet", 'q', NULL, "backup, compact: no progress"},
         {0},
 };
 
-const char store_details[] =
+static const char details[] =
         "check FILE...      is it whole? Pages, chain, signatures, snapshots, objects; each\n"
         "                   finding is a sentence. FILE is a store or an export\n"
         "export STORE FILE  one portable file; - is standard output\n"
@@ -60,10 +60,10 @@ const char store_details[] =
 static int open_store(const char *path, bool for_writing, struct store **ret_store,
                       struct err *err)
 {
-        const struct store_options options = {.path = path, .is_read_only = !for_writing,
-                                              .must_exist = true};
+        const struct store_options how = {.path = path, .is_read_only = !for_writing,
+                                          .must_exist = true};
 
-        return store_open(&options, ret_store, err);
+        return store_open(&how, ret_store, err);
 }
 
 /* Where the bytes themselves go to standard output, it goes to the other one. */
@@ -79,10 +79,10 @@ static void say_head(const char *what, const struct log_head *head, bool to_erro
 
 static int run_export(const struct command_call *call, struct err *err)
 {
-        const char *path = call->arguments[2];
+        const char *path = call->arguments[1];
         struct log_head head;
         struct store *store;
-        int rc = open_store(call->arguments[1], false, &store, err);
+        int rc = open_store(call->arguments[0], false, &store, err);
 
         if (rc)
                 return rc;
@@ -96,7 +96,7 @@ static int run_export(const struct command_call *call, struct err *err)
 static int run_import(const struct command_call *call, struct err *err)
 {
         struct log_head head;
-        int rc = store_import(call->arguments[2], call->arguments[1], &head, err);
+        int rc = store_import(call->arguments[1], call->arguments[0], &head, err);
 
         if (rc == 0)
                 say_head("imported", &head, false);
@@ -119,12 +119,12 @@ static int run_backup(const struct command_call *call, struct err *err)
         struct log_head head;
         struct store *store;
         struct watch watch;
-        int rc = open_store(call->arguments[1], false, &store, err);
+        int rc = open_store(call->arguments[0], false, &store, err);
 
         if (rc)
                 return rc;
         watch_start(&watch, command_value(call, "quiet") != NULL, &hooks);
-        rc = store_backup(store, call->arguments[2], hooks.progress ? show_pages : NULL, &hooks,
+        rc = store_backup(store, call->arguments[1], hooks.progress ? show_pages : NULL, &hooks,
                           &head, err);
         watch_end(&watch);
         store_close(store);
@@ -216,7 +216,7 @@ static int load_key(const struct command_call *call, struct seal_key *key, struc
 
         if (path)
                 return seal_key_load(path, key, err);
-        int length = snprintf(beside, sizeof beside, "%s.key", call->arguments[1]);
+        int length = snprintf(beside, sizeof beside, "%s.key", call->arguments[0]);
         if (length < 0 || (size_t)length >= sizeof beside)
                 return err_set(err, ERR_INPUT, "the path of the store is too long");
         return seal_key_load(beside, key, err);
@@ -253,7 +253,7 @@ static int compact(const struct command_call *call, struct store *store, struct 
 static int run_compact(const struct command_call *call, struct err *err)
 {
         struct store *store;
-        int rc = open_store(call->arguments[1], true, &store, err);
+        int rc = open_store(call->arguments[0], true, &store, err);
 
         if (rc)
                 return rc;
@@ -264,78 +264,55 @@ static int run_compact(const struct command_call *call, struct err *err)
 
 /* ---- the command ---- */
 
-struct action {
-        const char *name;
-        size_t arguments;               /* with its own name; 0: two or more */
-        const char *usage;
-        int (*run)(const struct command_call *call, struct err *err);   /* NULL: check */
-        const char *options[4];
-};
-
-static const struct action actions[] = {
-        {"check", 0, "check FILE...", NULL, {"key", "json"}},
-        {"export", 3, "export STORE FILE", run_export, {NULL}},
-        {"import", 3, "import FILE STORE", run_import, {NULL}},
-        {"backup", 3, "backup STORE FILE", run_backup, {NULL}},
-        {"compact", 2, "compact STORE", run_compact, {"key", "records", "objects", "usage"}},
-};
-
-static const struct action *find_action(const char *name, struct err *err)
-{
-        const char *names[ARRAY_LEN(actions)];
-        char show[STR_SHOW_MAX], known[STR_NEAR_MAX];
-
-        for (size_t a = 0; a < ARRAY_LEN(actions); a++) {
-                names[a] = actions[a].name;
-                if (str_equal(names[a], name))
-                        return &actions[a];
-        }
-        (void)err_set(err, ERR_INPUT, "there is no '%s'; %s", str_show(name, show),
-                      str_near(names, ARRAY_LEN(names), name, known, sizeof known));
-        return NULL;
-}
-
-static int check_call(const struct command_call *call, const struct action *action,
-                      struct err *err)
-{
-        const struct command_option *options = call->command->options;
-
-        if (action->arguments && call->arguments_count != action->arguments)
-                return err_set(err, ERR_INPUT, "%s takes %s: berth store %s", action->name,
-                               action->arguments == 2 ? "one store" : "two files", action->usage);
-        for (size_t o = 0; options[o].name; o++) {
-                bool goes = str_equal(options[o].name, "quiet");
-                for (size_t i = 0; i < ARRAY_LEN(action->options) && action->options[i]; i++)
-                        goes |= str_equal(action->options[i], options[o].name);
-                if (call->values[o] && !goes)
-                        return err_set(err, ERR_INPUT, "--%s does not go with %s",
-                                       options[o].name, action->name);
-        }
-        return 0;
-}
-
 /* A disk that fails is nobody's mistake. */
-static int exit_of(int rc)
+static int finish(enum exit_code code, int rc, const struct err *err)
 {
         if (rc == 0)
-                return EXIT_FINE;
-        if (rc == -ERR_CANCELLED)
+                return (int)code;
+        if (rc == -ERR_CANCELLED) {
+                fputs("berth store: stopped\n", stderr);
                 return EXIT_STOPPED;
+        }
+        fprintf(stderr, "berth store: %s\n", err->text);
         return rc == -ERR_NOMEM || rc == -ERR_IO ? EXIT_TROUBLE : EXIT_BAD_INPUT;
 }
 
-int store_command(const struct command_call *call)
+static int check_action(const struct command_call *call)
 {
-        struct err err = {0};
-        const struct action *action = find_action(call->arguments[0], &err);
         enum exit_code code = EXIT_FINE;
-        int rc = action ? check_call(call, action, &err) : -ERR_INPUT;
+        struct err err = {0};
+        int rc = store_check_files(call, &code, &err);
 
-        if (rc == 0)
-                rc = action->run ? action->run(call, &err) : store_check_files(call, &code, &err);
-        if (rc == -ERR_CANCELLED)
-                fputs("berth store: stopped\n", stderr);
-        else if (rc < 0)
-                fprintf(stderr, "berth store: %s\n", err.text);
-        return rc == 0 ? (int)code : exit_of(rc);
+        return finish(code, rc, &err);
 }
+
+#define ACTION(name)                                                                    \
+        static int name##_action(const struct command_call *call)                       \
+        {                                                                               \
+                struct err err = {0};                                                   \
+                int rc = run_##name(call, &err);                                        \
+                                                                                        \
+                return finish(EXIT_FINE, rc, &err);                                     \
+        }
+ACTION(export)
+ACTION(import)
+ACTION(backup)
+ACTION(compact)
+
+static const struct command_action actions[] = {
+        {"check", "FILE...", 1, COMMAND_ARGUMENTS_MAX, check_action},
+        {"export", "STORE FILE", 2, 2, export_action},
+        {"import", "FILE STORE", 2, 2, import_action},
+        {"backup", "STORE FILE", 2, 2, backup_action},
+        {"compact", "STORE", 1, 1, compact_action},
+        {0},
+};
+
+const struct command store_command = {
+        .name = "store",
+        .group = GROUP_OPERATE,
+        .summary = "check, copy, move or shrink the file that holds a pool's log",
+        .details = details,
+        .options = options,
+        .actions = actions,
+};

@@ -3,7 +3,4 @@
 
 #include "cli/command.h"
 
-extern const struct command_option store_options[];
-extern const char store_details[];
-
-int store_command(const struct command_call *call);     /* an exit code */
+extern const struct command store_command;

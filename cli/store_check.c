@@ -200,7 +200,7 @@ int store_check_files(const struct command_call *call, enum exit_code *ret_code,
         const struct output output = {"json", json};
         uint8_t public_key[SEAL_PUBLIC_BYTES];
         bool prints = !json || !str_equal(json, "-"), found = false;
-        int rc = outputs_check(&output, 1, call->arguments + 1, call->arguments_count - 1, NULL,
+        int rc = outputs_check(&output, 1, call->arguments, call->arguments_count, NULL,
                                err);
 
         if (rc == 0 && key)
@@ -208,7 +208,7 @@ int store_check_files(const struct command_call *call, enum exit_code *ret_code,
         if (rc)
                 return rc;
         json_t *list = json_array();
-        for (size_t a = 1; rc == 0 && a < call->arguments_count; a++)
+        for (size_t a = 0; rc == 0 && a < call->arguments_count; a++)
                 rc = look_at_file(call->arguments[a], prints, key ? public_key : NULL, list, &found,
                                   err);
         if (rc == 0 && json)

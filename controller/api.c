@@ -261,6 +261,26 @@ uint64_t api_workload(struct call *call)
         return number;
 }
 
+/* In the words of something that may not be seen, unless it is known to who asks. */
+static void fail_not_live(struct call *call, uint64_t id, const char *what)
+{
+        struct object_copy *copy;
+        struct err err;
+        bool seen = false;
+
+        if (objects_get(core_view(call->live->core), OBJECT_WORKLOAD, id, &copy, NULL) == 0) {
+                seen = access_may(&call->who, ACTION_SEE, copy->object.tenant);
+                mem_free(copy);
+        }
+        if (seen)
+                (void)err_set(&err, ERR_NOT_FOUND, "%s has ended: 'berth status %" PRIu64
+                              "' says how", what, id);
+        else
+                (void)err_set(&err, ERR_NOT_FOUND, "%s is not here, or not for %s to see", what,
+                              call->who.name);
+        api_fail(call, &err);
+}
+
 struct work *api_live_work(struct call *call, enum action action)
 {
         uint64_t id = api_workload(call);
@@ -272,9 +292,7 @@ struct work *api_live_work(struct call *call, enum action action)
                 return NULL;
         (void)snprintf(what, sizeof what, "workload %" PRIu64, id);
         if (!work) {
-                (void)err_set(&err, ERR_NOT_FOUND, "%s is not live here: 'berth status %" PRIu64
-                              "' says whether it was", what, id);
-                api_fail(call, &err);
+                fail_not_live(call, id, what);
                 return NULL;
         }
         bool own = str_equal(work->user, call->who.name) &&

@@ -32,6 +32,8 @@ struct node_entry;
 void api_node_changed(void *api, struct node_entry *node);
 /* Exchanges that have waited long enough are answered as things are. */
 void api_end_waits(struct api *api, int64_t now_ms);
+/* Who asked an agent for something and got no answer in time is told so. */
+void api_end_wants(struct api *api, int64_t now_ms);
 
 /* ---- for the handlers: api.c ---- */
 

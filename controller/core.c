@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "controller/ending.h"
+#include "controller/wish.h"
 #include "engine/decide.h"
 #include "proto/policy_doc.h"
 #include "store/batch.h"
@@ -63,9 +64,12 @@ void core_policy_set(struct core *core, struct policy_doc *policy, uint64_t revi
 
 void core_when_durable(struct core *core, core_done *done, void *arg)
 {
-        static const struct err full = {ERR_FULL, "too many requests wait"};
+        static const struct err full = {ERR_FULL, "too many requests wait"},
+                                anew = {ERR_IO, "the state is being made anew: try again"};
 
-        if (core_is_durable(core, core->last_seq) && core->waiting_count == 0)
+        if (core->stale)
+                done(arg, -ERR_IO, &anew);
+        else if (core_is_durable(core, core->last_seq) && core->waiting_count == 0)
                 done(arg, 0, NULL);
         else if (!wait_for(core, core->last_seq, done, arg))
                 done(arg, -ERR_FULL, &full);
@@ -137,6 +141,8 @@ int core_may_act(struct core *core, struct err *err)
 
         if (!core->store_failed && !core->stale)
                 return 0;
+        if (!core->writer)
+                return err_set(err, ERR_IO, "the controller is ending");
         writer_stats(core->writer, &stats);
         return err_set(err, ERR_IO, "nothing is taken now: %s",
                        stats.state == WRITER_FAILED ? stats.failure.text
@@ -168,6 +174,11 @@ const struct fact *core_facts(const struct act *act, uint32_t *ret_count)
 {
         *ret_count = act->core->facts_count;
         return act->core->facts;
+}
+
+bool core_facts_any(const struct act *act)
+{
+        return act->core->facts_count > 0;
 }
 
 static bool keep_fact(struct core *core, const struct fact *fact)
@@ -254,8 +265,8 @@ static int decide_all(struct core *core, const struct input *input, uint64_t seq
                 *ret_began |= group.count > 0;
                 for (uint32_t i = 0; i < group.count; i++) {
                         log_facts_add(&group.facts[i], &core->facts_body);
-                        rc = ending_keep(core->act.batch, core->works, &group.facts[i],
-                                         core->now_ms, err);
+                        rc = ending_keep(core->act.batch, core->state, core->works,
+                                         &group.facts[i], core->now_ms, err);
                         if (rc)
                                 return rc;
                         show(core, &group.facts[i], seq);
@@ -311,6 +322,21 @@ int core_input(struct act *act, const struct input *input, const struct core_doc
         return logged < 0 ? fail(core, logged) : 0;
 }
 
+int core_words(struct act *act, struct err *err)
+{
+        struct core *core = act->core;
+        struct logged_words words = core->words;
+        int rc;
+
+        core->facts_body.size = 0;
+        log_facts_begin(core->state->vocab, core->setup.models, &core->words, &core->facts_body);
+        log_facts_end(&core->facts_body);
+        if (memcmp(&words, &core->words, sizeof words) == 0)
+                return 0;
+        rc = add_record(act, RECORD_FACTS, &core->facts_body, err);
+        return rc < 0 ? fail(core, rc) : 0;
+}
+
 int core_put(struct act *act, const struct object *object, struct err *err)
 {
         return batch_put_object(act->batch, object, err);
@@ -326,6 +352,11 @@ int core_key(struct act *act, const struct key_entry *entry, struct err *err)
         return batch_set_key(act->batch, entry, err);
 }
 
+bool core_holds_key(struct core *core, const char *actor, const char *key)
+{
+        return core->writer && writer_holds_key(core->writer, actor, key);
+}
+
 int core_note(struct act *act, const char *text, struct err *err)
 {
         const struct record record = {.kind = RECORD_NOTE,
@@ -338,12 +369,32 @@ int core_note(struct act *act, const char *text, struct err *err)
         return batch_add_record(act->batch, &record, err);
 }
 
+int core_wish(struct act *act, struct work *work, enum work_wish wish, struct err *err)
+{
+        struct text text = {0};
+        int rc;
+
+        wish_note_write(work->id, wish, &text);
+        rc = text.failed ? err_set(err, ERR_NOMEM, "out of memory")
+                         : core_note(act, text.bytes, err);
+        text_done(&text);
+        if (rc == 0)
+                work->wish = (uint8_t)wish;
+        return rc;
+}
+
 void core_abandon(struct act *act)
 {
         assert(act->open);
         assert(batch_records(act->batch) == 0);
         batch_free(act->batch);
         act->open = false;
+}
+
+void core_undo(struct act *act)
+{
+        assert(act->open);
+        act->core->stale = true;
 }
 
 void core_commit(struct act *act, core_done *done, void *arg)
@@ -355,7 +406,7 @@ void core_commit(struct act *act, core_done *done, void *arg)
 
         assert(act->open);
         act->open = false;
-        if (batch_records(act->batch) == 0) {
+        if (batch_records(act->batch) == 0 && !core->stale) {
                 batch_free(act->batch);
                 core_when_durable(core, done, arg);
                 return;
@@ -366,6 +417,8 @@ void core_commit(struct act *act, core_done *done, void *arg)
         if (rc < 0) {
                 batch_free(act->batch);
                 core->stale = true;
+                if (core->setup.event)
+                        core->setup.event(core->setup.arg, NULL);
                 done(arg, -ERR_IO, &err);
                 return;
         }
@@ -444,12 +497,16 @@ int core_event(struct core *core, struct err *err)
         }
         if (mail.failed) {
                 core->store_failed = core->stale = true;
+                core->last_seq = core->durable_seq;     /* nothing is under way any more */
                 tell_waiting(core, &mail.failure);
         }
-        if (mail.recovered)
+        /* A commit that was told as failed may be in the log after all. */
+        if (mail.recovered) {
                 core->store_failed = false;
+                core->stale = true;
+        }
         /* What was pushed may still be on its way to the log. */
-        bool settled = core->store_failed || core->durable_seq == core->last_seq;
+        bool settled = core->durable_seq == core->last_seq;
         return core->stale && settled ? renew(core, err) : 0;
 }
 
@@ -504,11 +561,28 @@ int core_open(const struct core_setup *setup, struct core **ret_core,
         return 0;
 }
 
+/* What waits is committed, and nobody is left waiting. */
+void core_end_writer(struct core *core)
+{
+        static const struct err ending = {ERR_IO, "the controller has ended"};
+        struct core_mail mail;
+
+        if (!core->writer)
+                return;
+        writer_free(core->writer);
+        core->writer = NULL;
+        take_mail(core, &mail);
+        if (mail.durable_seq > core->durable_seq)
+                core->durable_seq = mail.durable_seq;
+        tell_waiting(core, NULL);
+        tell_waiting(core, &ending);
+}
+
 void core_free(struct core *core)
 {
         if (!core)
                 return;
-        writer_free(core->writer);
+        core_end_writer(core);
         core_drop_state(core);
         store_close(core->view);
         store_close(core->setup.store);

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "controller/works.h"
 #include "engine/fact.h"
 #include "engine/policy.h"
 #include "engine/state.h"
@@ -30,15 +31,14 @@ struct model_table;
 struct policy_doc;
 struct store;
 struct tenancy;
-struct works;
 
 struct core_setup {
         struct store *store;            /* the core's from here on, until core_free() */
         struct model_table *models;     /* borrowed; pool documents may add to it */
         struct state_bounds bounds;     /* of a new pool; else those of its snapshot */
         struct policy placement;
-        writer_callback *event;         /* from the writer's thread: wakes the caller's, which then */
-        void *arg;                      /* ... calls core_event() */
+        writer_callback *event;         /* from the writer's thread, or (its event is NULL then) */
+        void *arg;                      /* ... from core_commit(): have core_event() called soon */
         bool is_stepped;                /* no writer thread: core_step(), for simulations */
 };
 
@@ -89,6 +89,7 @@ int core_input(struct act *act, const struct input *input, const struct core_doc
                struct err *err);
 /* What the act has decided so far, in order: good until the next core_input() of any act. */
 const struct fact *core_facts(const struct act *act, uint32_t *ret_count);
+bool core_facts_any(const struct act *act);
 
 /* Behind the input that brought it into force; the core's from here on. */
 void core_policy_set(struct core *core, struct policy_doc *policy, uint64_t revision);
@@ -96,10 +97,17 @@ void core_policy_set(struct core *core, struct policy_doc *policy, uint64_t revi
 /* A document, or what became of it, kept with the act. 0, -ERR_INPUT, -ERR_FULL, -ERR_NOMEM. */
 int core_put(struct act *act, const struct object *object, struct err *err);
 int core_set(struct act *act, const struct object_change *change, struct err *err);
-/* The idempotency key of the request, with the answer it will get. */
+/* The idempotency key of the request, with the answer it will get. Not while core_holds_key(): the
+ * commit would fail. */
 int core_key(struct act *act, const struct key_entry *entry, struct err *err);
+/* Whether a request with this key is on its way to the disk. Ask before keys_find(): then what is
+ * found neither here nor there is new. */
+bool core_holds_key(struct core *core, const char *actor, const char *key);
 /* A remark for the log: who wanted what that is no input. */
 int core_note(struct act *act, const char *text, struct err *err);
+/* The owner of running work wants it gone (or not, with WISH_NONE): noted in the log, so that it is
+ * known after a crash. 0, -ERR_FULL, -ERR_NOMEM. */
+int core_wish(struct act *act, struct work *work, enum work_wish wish, struct err *err);
 
 /* Numbers for `count` new workloads: the first one. */
 uint64_t core_take_ids(struct core *core, uint32_t count);
@@ -112,8 +120,12 @@ typedef void core_done(void *arg, int rc, const struct err *err);
 void core_commit(struct act *act, core_done *done, void *arg);
 /* Before anything was decided or kept. */
 void core_abandon(struct act *act);
+/* What the act has decided cannot stand, and cannot be taken back by inputs: its commit, which must
+ * still follow, leaves no trace, and the state is made anew. */
+void core_undo(struct act *act);
 
-/* The same without an act: what was decided until now. Called at once where that is durable. */
+/* The same without an act: what was decided until now. Called at once where that is durable, and
+ * with -ERR_IO where the state holds what never will be. */
 void core_when_durable(struct core *core, core_done *done, void *arg);
 bool core_is_durable(const struct core *core, uint64_t seq);
 uint64_t core_last_seq(const struct core *core);
@@ -138,6 +150,9 @@ void core_watch(struct core *core, const struct core_watch *watch);
 int core_event(struct core *core, struct err *err);
 bool core_step(struct core *core);      /* one step of a stepped writer; false: nothing to do */
 void core_retry(struct core *core);     /* now and then while the store has failed */
+/* Before core_free(), where there is time: commits what waits and leaves a snapshot, so that the next
+ * start is quick. Nothing can be decided any more. 0, -ERR_IO, -ERR_NOMEM. */
+int core_finish(struct core *core, struct err *err);
 /* Begins a snapshot of the state as it is. -ERR_FULL: one is under way. */
 int core_snapshot(struct core *core, struct err *err);
 void core_stats(struct core *core, struct writer_stats *ret_stats);

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
+#include "controller/wish.h"
 #include "proto/log_brought.h"
 #include "proto/policy_doc.h"
 #include "proto/pool_image.h"
@@ -13,7 +14,7 @@
 #include "store/log.h"
 #include "store/snapshot.h"
 
-#define SNAPSHOT_VERSION 2              /* of the body; older ones are read as long as they can */
+#define SNAPSHOT_VERSION 1              /* of the body; older ones are read as long as they can */
 
 void core_take_policy(struct core *core, struct policy_doc *policy, uint64_t revision)
 {
@@ -85,42 +86,29 @@ static int load_policy(struct core *core, uint64_t revision, struct err *err)
         return rc;
 }
 
-/* How much of what it holds stands in the log: an older image does not say. */
-static int count_words(struct core *core, bool is_older, struct err *err)
-{
-        for (unsigned kind = 0; kind < VOCAB_KINDS_END; kind++) {
-                uint32_t count = vocab_count(core->state->vocab, kind);
-                if (is_older)
-                        core->words.counts[kind] = count;
-                if (core->words.counts[kind] > count)
-                        return err_set(err, ERR_INPUT,
-                                       "snapshot: more words were logged than it has");
-        }
-        return 0;
-}
-
 static int read_body(struct core *core, const void *body, size_t size, struct err *err)
 {
         struct image_in in = {.at = body, .end = (const unsigned char *)body + size};
         struct pool_image image;
         struct pool_run *runs;
         size_t runs_count;
-        bool is_older;
         int rc = pool_image_read(&in, core->setup.models, core->models_listed,
-                                 core->setup.bounds.workloads_max, &image, &is_older, &runs,
-                                 &runs_count, err);
+                                 core->setup.bounds.workloads_max, &image, &runs, &runs_count,
+                                 err);
 
         if (rc)
                 return rc;
         core->now_ms = image.now_ms;
-        core->words = image.words;
+        core->words.models = image.models;
         rc = restore_runs(core, runs, runs_count, err);
         mem_free(runs);
         if (rc || (rc = load_policy(core, image.policy_revision, err)) < 0)
                 return rc;
         rc = state_image_read(in.at, (size_t)(in.end - in.at), core->setup.models,
                               core_tenancy(core), &core->state, err);
-        return rc ? rc : count_words(core, is_older, err);
+        for (unsigned kind = 0; rc == 0 && kind < VOCAB_KINDS_END; kind++)
+                core->words.counts[kind] = vocab_count(core->state->vocab, kind);
+        return rc;
 }
 
 static int load_snapshot(struct recovery *recovery, struct err *err)
@@ -150,7 +138,7 @@ static int see_fact(void *arg, struct fact *fact, struct err *err)
         struct recovery *recovery = arg;
         struct core *core = recovery->core;
         struct policy_doc *policy;
-        int rc = log_brought_give(&recovery->brought, fact, err);
+        int rc = log_brought_give(&recovery->brought, core->setup.models, fact, err);
 
         if (rc)
                 return rc;
@@ -178,12 +166,24 @@ static int take_bounds(struct core *core, const struct state_bounds *bounds, str
 static int see_input(struct recovery *recovery, const struct record *record, struct err *err)
 {
         bool is_first = record->seq == 1;
-        int rc = log_brought_see(&recovery->brought, recovery->core->setup.models, record->body,
-                                 record->size, is_first, err);
+        int rc = log_brought_see(&recovery->brought, record->body, record->size, is_first, err);
 
         if (rc == 0 && is_first && recovery->brought.has_bounds)
                 rc = take_bounds(recovery->core, &recovery->brought.bounds, err);
         return rc;
+}
+
+static void see_note(struct core *core, const struct record *record)
+{
+        enum work_wish wish;
+        uint64_t workload;
+        struct work *work;
+
+        if (!wish_note_read(record->body, record->size, &workload, &wish))
+                return;
+        work = works_find(core->works, workload);
+        if (work)
+                work->wish = (uint8_t)wish;
 }
 
 static int see_record(struct recovery *recovery, const struct record *record, struct err *err)
@@ -199,6 +199,8 @@ static int see_record(struct recovery *recovery, const struct record *record, st
         else if (record->kind == RECORD_FACTS)
                 rc = log_facts_parse(record->body, record->size, core->state->vocab,
                                      core->setup.models, &core->words, see_fact, recovery, err);
+        else if (record->kind == RECORD_NOTE)
+                see_note(core, record);
         if (rc)
                 return err_prefix(err, "record %llu of the log",
                                   (unsigned long long)record->seq);
@@ -300,7 +302,7 @@ static int write_body(const struct core *core, struct text *out)
 {
         const struct pool_image image = {.policy_revision = core->policy_revision,
                                          .now_ms = core->now_ms,
-                                         .words = core->words};
+                                         .models = core->words.models};
         struct pool_run *runs = mem_new(works_count(core->works), sizeof *runs);
         uint32_t cursor = 0, count = 0;
         struct work *work;
@@ -308,7 +310,7 @@ static int write_body(const struct core *core, struct text *out)
         if (!runs)
                 return -ERR_NOMEM;
         while ((work = works_next(core->works, &cursor)))
-                if (work->epoch || work->stops)
+                if (work->epoch || work->stops || work->wish)
                         runs[count++] = (struct pool_run){.id = work->id,
                                                           .epoch = work->epoch,
                                                           .started_ms = work->started_ms,
@@ -334,13 +336,56 @@ static void snapshot_done(void *self, int rc, const struct err *err)
         snapshot_put_free(self);
 }
 
+static struct snapshot about_now(const struct core *core)
+{
+        return (struct snapshot){.seq = core->last_seq, .version = SNAPSHOT_VERSION,
+                                 .at_ms = core->now_ms};
+}
+
+static void ignore(void *arg, int rc, const struct err *err)
+{
+        (void)arg;
+        (void)rc;
+        (void)err;
+}
+
+/* Words that were read in vain stand in no record yet. The log alone must give the same numbers as
+ * the snapshot does, so they are logged before it. */
+static int log_words(struct core *core, struct err *err)
+{
+        struct act *act = core_begin(core, "berthd", "", core->now_ms, err);
+        int rc;
+
+        if (!act)
+                return -ERR_IO;
+        rc = core_words(act, err);
+        core_commit(act, ignore, NULL);
+        return rc ? rc : core_may_act(core, err);
+}
+
+int core_finish(struct core *core, struct err *err)
+{
+        struct text body = {0};
+        int rc = log_words(core, err);
+        const struct snapshot about = about_now(core);
+
+        core_end_writer(core);
+        core->store_failed = true;      /* nothing is taken from here on */
+        if (rc == 0)
+                rc = write_body(core, &body);
+        if (rc == 0)
+                rc = snapshot_write(core->setup.store, &about, body.bytes, body.size,
+                                    SNAPSHOT_KEEP, err);
+        text_done(&body);
+        return rc;
+}
+
 int core_snapshot(struct core *core, struct err *err)
 {
-        struct snapshot about = {.seq = core->last_seq, .version = SNAPSHOT_VERSION,
-                                 .at_ms = core->now_ms};
         struct text body = {0};
         struct snapshot_put *put;
-        int rc = core_may_act(core, err);
+        int rc = log_words(core, err);
+        const struct snapshot about = about_now(core);
 
         if (rc)
                 return rc;

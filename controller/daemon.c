@@ -24,6 +24,7 @@
 #define DOCUMENT_BYTES_MAX (16u << 20)
 #define PLAY_EVERY_MS      20           /* simulated nodes */
 #define RETRY_EVERY_MS     1000         /* a store that has failed */
+#define END_WITHIN_MS      3000
 
 struct daemon {
         const struct daemon_options *options;
@@ -38,7 +39,7 @@ struct daemon {
         struct http_server *http;
         uint64_t snapshot_seq;          /* when the newest one was begun */
         int64_t retried_ms;
-        int exit_rc;
+        int64_t end_by_ms;              /* 0: nobody has asked it to end */
 };
 
 /* ---- the log of the daemon itself: one event, one line ---- */
@@ -125,14 +126,33 @@ static void on_play(uv_timer_t *timer)
             simulated_run(daemon->live.simulated, &daemon->live, now_ms, &err) < 0)
                 say("simulated nodes:", "%s", err.text);
         api_end_waits(&daemon->api, now_ms);
+        api_end_wants(&daemon->api, now_ms);
+}
+
+/* Whoever waits for the disk still gets an answer; who is slower than this does not. */
+static void on_ending(uv_timer_t *timer)
+{
+        struct daemon *daemon = timer->data;
+
+        api_end_waits(&daemon->api, INT64_MAX);
+        api_end_wants(&daemon->api, INT64_MAX);
+        if (http_counters(daemon->http).exchanges == 0 || api_now_ms() > daemon->end_by_ms)
+                uv_stop(&daemon->loop);
 }
 
 static void on_signal(uv_signal_t *signal, int number)
 {
+        struct daemon *daemon = signal->data;
+
         (void)number;
+        if (daemon->end_by_ms)
+                return;
         say("stopping:", "a signal came");
         (void)activation_stopping(NULL);
-        uv_stop(signal->loop);
+        daemon->end_by_ms = api_now_ms() + END_WITHIN_MS;
+        http_drain(daemon->http);
+        (void)uv_timer_stop(&daemon->tick);
+        (void)uv_timer_start(&daemon->play, on_ending, 0, PLAY_EVERY_MS);
 }
 
 /* ---- starting ---- */
@@ -258,11 +278,14 @@ static int listen_on(struct daemon *daemon, const char *where, struct err *err)
 
 static int listen_all(struct daemon *daemon, struct err *err)
 {
-        const struct http_setup setup = {.limits = http_limits_default,
-                                         .handler = routes_serve,
-                                         .arg = &daemon->routes};
+        struct http_setup setup = {.limits = http_limits_default,
+                                   .handler = routes_serve,
+                                   .arg = &daemon->routes};
         struct activation sockets;
-        int rc = http_new(&daemon->loop, &setup, &daemon->http, err);
+        int rc;
+
+        setup.limits.rate_per_s = daemon->options->requests_per_s;
+        rc = http_new(&daemon->loop, &setup, &daemon->http, err);
 
         if (rc == 0)
                 rc = activation_take(&sockets, err);
@@ -308,8 +331,8 @@ static int serve(struct daemon *daemon, struct err *err)
                 (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
         }
         http_free(daemon->http);
-        if (daemon->live.core && rc == 0)
-                (void)core_snapshot(daemon->live.core, NULL);
+        if (daemon->live.core && rc == 0 && core_finish(daemon->live.core, err) < 0)
+                say("no snapshot:", "%s", err->text);
         live_close(&daemon->live);      /* commits what waits */
         return rc;
 }

@@ -18,6 +18,7 @@ struct daemon_options {
         const char *pool, *policy;      /* documents set at start, where they differ; NULL: none */
         bool simulate;                  /* nodes have no agents: they are played */
         int64_t tick_ms, lease_ms;
+        uint32_t requests_per_s;        /* of one peer; 0: any number */
         uint64_t snapshot_records;      /* one every so many records */
         uint32_t nodes_max, workloads_max;      /* of a new store */
         const char *version;

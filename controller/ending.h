@@ -1,7 +1,8 @@
 /* ending.h - what is kept of a workload when it has ended.
  *
  * Pure apart from the heap. Its object (store/objects.h) gets a state, and in its detail what became
- * of it: {"cause", "exit_code", "signal", "stops", "started_ms", "lost_ms"}.
+ * of it: {"cause", "exit_code", "signal", "stops", "started_ms", "lost_ms", "epoch", "nodes"}; nodes by
+ * member, of the first ENDING_NODES ones.
  */
 #pragma once
 
@@ -10,12 +11,15 @@
 struct batch;
 struct err;
 struct fact;
+struct state;
 struct works;
+
+#define ENDING_NODES 24
 
 /* "succeeded", "failed", "cancelled", ...: how work that was released for that cause has ended. */
 const char *ending_state(unsigned release_cause);
 
-/* Puts the change into the batch where the fact ends a workload that is known; else nothing. 0,
- * -ERR_FULL, -ERR_NOMEM. */
-int ending_keep(struct batch *batch, const struct works *works, const struct fact *fact,
-                int64_t now_ms, struct err *err);
+/* Puts the change into the batch where the fact, not applied yet, ends a workload that is known;
+ * else nothing. 0, -ERR_FULL, -ERR_NOMEM. */
+int ending_keep(struct batch *batch, const struct state *state, const struct works *works,
+                const struct fact *fact, int64_t now_ms, struct err *err);

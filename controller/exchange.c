@@ -10,10 +10,25 @@
 #include "controller/nodes.h"
 #include "controller/submit.h"
 #include "controller/view.h"
+#include "controller/wants.h"
 #include "controller/works.h"
 #include "proto/workload_doc.h"
 
 /* ---- the report ---- */
+
+static uint16_t broken_of(const json_t *report)
+{
+        uint16_t broken = 0;
+        size_t i;
+        json_t *device;
+
+        json_array_foreach(json_object_get(report, "broken"), i, device) {
+                json_int_t number = json_integer_value(device);
+                if (number >= 0 && number < NODE_DEVICES_MAX)
+                        broken = (uint16_t)(broken | 1u << number);
+        }
+        return broken;
+}
 
 int exchange_read(struct node_entry *node, const json_t *report, int64_t now_ms,
                   uint64_t *ret_seen, struct err *err)
@@ -33,9 +48,14 @@ int exchange_read(struct node_entry *node, const json_t *report, int64_t now_ms,
                 return err_set(err, ERR_INPUT, "field 'agent' is missing, or too long");
         if (!boot || !str_copy(node->boot, sizeof node->boot, boot))
                 return err_set(err, ERR_INPUT, "field 'boot' is missing, or too long");
+        /* One that was never given is of a controller whose clock stood elsewhere. */
         *ret_seen = (uint64_t)json_integer_value(json_object_get(report, "seen"));
+        if (*ret_seen > node->generation)
+                *ret_seen = 0;
         node->seen_ms = now_ms;
         node->connected = true;
+        node->reported = true;
+        node->broken = broken_of(report);
         return 0;
 }
 
@@ -44,6 +64,7 @@ struct reported {
         uint32_t member;
         enum phase phase;
         int32_t exit_code, signal;
+        const char *reason;             /* REFUSED: why; NULL: not said */
 };
 
 static bool read_run(const json_t *run, struct reported *ret)
@@ -61,7 +82,8 @@ static bool read_run(const json_t *run, struct reported *ret)
                 .member = (uint32_t)json_integer_value(json_object_get(run, "member")),
                 .phase = (enum phase)p,
                 .exit_code = (int32_t)json_integer_value(json_object_get(run, "exit_code")),
-                .signal = (int32_t)json_integer_value(json_object_get(run, "signal"))};
+                .signal = (int32_t)json_integer_value(json_object_get(run, "signal")),
+                .reason = json_string_value(json_object_get(run, "reason"))};
         return true;
 }
 
@@ -93,6 +115,11 @@ static bool is_up(const struct live *live, const struct node_entry *node)
         return number != NONE && core_state(live->core)->nodes[number].status == NODE_UP;
 }
 
+static bool is_in_pool(const struct live *live, const struct node_entry *node)
+{
+        return state_node(core_state(live->core), node->desc.name) != NONE;
+}
+
 /* Whether a run that should not be there is: processes of it may still use the devices. */
 static bool has_strangers(struct live *live, const struct node_entry *node, const json_t *report)
 {
@@ -110,24 +137,37 @@ static bool has_strangers(struct live *live, const struct node_entry *node, cons
         return false;
 }
 
+/* A node that was lost joins again when its agent has seen that it should run nothing, and does so:
+ * a report from before, which comes late, proves nothing. */
+static bool may_join(struct live *live, const struct node_entry *node, const json_t *report)
+{
+        json_int_t seen = json_integer_value(json_object_get(report, "seen"));
+
+        if (is_in_pool(live, node) &&
+            (node->fence == 0 || seen < 0 || (uint64_t)seen < node->fence ||
+             (uint64_t)seen > node->generation))
+                return false;
+        return !has_strangers(live, node, report);
+}
+
+void exchange_fence(struct live *live, struct node_entry *node)
+{
+        if (node->fence || !is_in_pool(live, node) || is_up(live, node))
+                return;
+        live_touch(live, node, core_last_seq(live->core));
+        node->fence = node->generation;
+}
+
 static bool changes(const struct work_member *member, const struct reported *reported)
 {
         return member->phase != reported->phase && member->phase != PHASE_EXITED &&
                member->phase != PHASE_REFUSED;
 }
 
-static uint16_t broken_of(const json_t *report)
+/* What the document says is broken stays so. */
+static uint16_t all_broken(const struct node_entry *node, const json_t *report)
 {
-        uint16_t broken = 0;
-        size_t i;
-        json_t *device;
-
-        json_array_foreach(json_object_get(report, "broken"), i, device) {
-                json_int_t number = json_integer_value(device);
-                if (number >= 0 && number < NODE_DEVICES_MAX)
-                        broken = (uint16_t)(broken | 1u << number);
-        }
-        return broken;
+        return node->desc.broken | broken_of(report);
 }
 
 bool exchange_has_news(struct live *live, const struct node_entry *node, const json_t *report)
@@ -137,8 +177,8 @@ bool exchange_has_news(struct live *live, const struct node_entry *node, const j
         json_t *run;
 
         if (!is_up(live, node))
-                return !has_strangers(live, node, report);
-        if (core_state(live->core)->nodes[number].desc.broken != broken_of(report))
+                return may_join(live, node, report);
+        if (core_state(live->core)->nodes[number].desc.broken != all_broken(node, report))
                 return true;
         json_array_foreach(json_object_get(report, "runs"), i, run) {
                 struct reported reported;
@@ -159,9 +199,11 @@ static int apply_run(struct live *live, struct act *act, struct node_entry *node
 
         if (!member || !changes(member, reported))
                 return 0;
-        member->phase = reported->phase;
+        member->phase = (uint8_t)reported->phase;
         member->exit_code = reported->exit_code;
         member->signal = reported->signal;
+        if (reported->phase == PHASE_REFUSED)
+                work_set_reason(work, reported->reason);
         member->failed = reported->phase == PHASE_REFUSED || reported->exit_code != 0 ||
                          reported->signal != 0;
         return live_settle(live, act, work, err);
@@ -194,9 +236,13 @@ static int apply_health(struct live *live, struct act *act, struct node_entry *n
         struct input input = {.kind = INPUT_NODE_CHANGED};
 
         input.node = core_state(live->core)->nodes[number].desc;
-        if (input.node.broken == broken_of(report))
+        if (input.node.broken == all_broken(node, report))
                 return 0;
-        input.node.broken = broken_of(report);
+        uint32_t lost = all_broken(node, report) & ~(uint32_t)input.node.broken;
+        int rc = live_cancel_lost(live, act, number, lost, err);
+        if (rc)
+                return rc;
+        input.node.broken = all_broken(node, report);
         return core_input(act, &input, NULL, err);
 }
 
@@ -208,8 +254,9 @@ int exchange_apply(struct live *live, struct act *act, struct node_entry *node,
         int rc = 0;
 
         if (!is_up(live, node)) {
-                if (has_strangers(live, node, report))
+                if (!may_join(live, node, report))
                         return 0;
+                node->fence = 0;
                 rc = live_join(live, act, node, err);
                 live_touch(live, node, core_next_seq(live->core) - 1);
         }
@@ -316,9 +363,11 @@ static json_t *addresses_of(const struct state *state, const struct workload *wo
         return list;
 }
 
-/* The barrier: all members have their processes ready. */
+/* The barrier: all members have their processes ready, and are not to end before they began. */
 static bool may_go(const struct work *work)
 {
+        if (work->ending || work->wish == WISH_CANCEL)
+                return work->members_count == 1;
         for (uint16_t m = 0; m < work->members_count; m++)
                 if (work->members[m].phase != PHASE_READY &&
                     work->members[m].phase != PHASE_RUNNING &&
@@ -327,20 +376,27 @@ static bool may_go(const struct work *work)
         return true;
 }
 
-static void add_document(json_t *json, struct live *live, const struct work *work,
+/* False: the document cannot be read now. Then nothing is said of the node's runs at all: an agent
+ * would take a run without a command for one that cannot be started. */
+static bool add_document(json_t *json, struct live *live, const struct work *work,
                          const struct workload *workload)
 {
         struct submission submission = {0};
         struct object_copy *copy;
 
         if (objects_get(core_view(live->core), OBJECT_WORKLOAD, work->id, &copy, NULL) < 0)
-                return;
-        if (submission_read(live->core, copy->object.body, copy->object.size, false,
-                            copy->object.tenant, &submission, NULL) == 0)
+                return false;
+        json_t *detail = json_loads(copy->object.detail, 0, NULL);
+        (void)json_object_set(json, "run_as", json_object_get(detail, "run_as"));
+        json_decref(detail);
+        bool read = submission_read_again(live->core, &copy->object, &submission, NULL) == 0;
+        if (read) {
                 add_command(json, submission.document);
-        add_stop(json, live, work, workload, submission.document);
+                add_stop(json, live, work, workload, submission.document);
+        }
         submission_done(&submission);
         mem_free(copy);
+        return read;
 }
 
 static json_t *run_of(struct live *live, const struct member *member)
@@ -361,7 +417,6 @@ static json_t *run_of(struct live *live, const struct member *member)
         view_set(json, "name", json_string(work->name));
         view_set(json, "tenant", json_string(work->tenant));
         view_set(json, "user", json_string(work->user));
-        view_set(json, "run_as", json_string(work->user));
         view_set(json, "devices", devices_of(state, member));
         view_set(json, "cpu_milli", json_integer(need->cpu_milli));
         view_set(json, "ram_mib", json_integer(need->ram_mib));
@@ -369,7 +424,10 @@ static json_t *run_of(struct live *live, const struct member *member)
         view_set(json, "world", json_integer(bucket->form.members));
         view_set(json, "addresses", addresses_of(state, workload, bucket->form.members));
         view_set(json, "go", json_boolean(may_go(work)));
-        add_document(json, live, work, workload);
+        if (!add_document(json, live, work, workload)) {
+                json_decref(json);
+                return NULL;
+        }
         return json;
 }
 
@@ -382,12 +440,16 @@ json_t *exchange_answer(struct live *live, const struct node_entry *node)
         for (uint32_t at = number == NONE ? NONE : state->nodes[number].first_member; at != NONE;
              at = state->members[at].node_next) {
                 json_t *run = run_of(live, &state->members[at]);
-                if (run)
-                        (void)json_array_append_new(runs, run);
+                if (!run) {
+                        json_decref(runs);
+                        json_decref(json);
+                        return NULL;
+                }
+                (void)json_array_append_new(runs, run);
         }
         view_set(json, "generation", json_integer((json_int_t)node->generation));
         view_set(json, "lease_ms", json_integer(live->lease_ms));
         view_set(json, "runs", runs);
-        view_set(json, "wants", json_array());
+        view_set(json, "wants", wants_of(live->wants, node));
         return json;
 }

@@ -21,11 +21,15 @@ int exchange_read(struct node_entry *node, const json_t *report, int64_t now_ms,
                   uint64_t *ret_seen, struct err *err);
 
 /* What its runs mean for the pool: phases of members, ends, devices that broke. The node joins,
- * where it has not yet, once it runs nothing that it should not. 0, -ERR_IO ... */
+ * where it has not yet, once it runs nothing that it should not; one that was lost must also have
+ * seen a desired state from after that (exchange_fence()). 0, -ERR_IO ... */
 int exchange_apply(struct live *live, struct act *act, struct node_entry *node,
                    const json_t *report, struct err *err);
+/* For a node that is down: it gets a desired state that it must have seen before it joins again. For
+ * others, or where it has one: nothing. */
+void exchange_fence(struct live *live, struct node_entry *node);
 /* Whether it has anything for an act at all: most exchanges do not. */
 bool exchange_has_news(struct live *live, const struct node_entry *node, const json_t *report);
 
-/* All that may run on the node. NULL: out of memory. */
+/* All that may run on the node. NULL: out of memory, or the store cannot be read. */
 json_t *exchange_answer(struct live *live, const struct node_entry *node);

@@ -8,6 +8,7 @@
 #include "controller/nodes.h"
 #include "controller/simulated.h"
 #include "controller/submit.h"
+#include "controller/wants.h"
 #include "controller/works.h"
 #include "proto/pool_doc.h"
 
@@ -19,8 +20,7 @@ static int64_t read_duration(struct live *live, uint64_t id)
 
         if (objects_get(core_view(live->core), OBJECT_WORKLOAD, id, &copy, NULL) < 0)
                 return ms;
-        if (submission_read(live->core, copy->object.body, copy->object.size, false,
-                            copy->object.tenant, &submission, NULL) == 0) {
+        if (submission_read_again(live->core, &copy->object, &submission, NULL) == 0) {
                 ms = simulated_duration_ms(submission.document);
                 submission_done(&submission);
         }
@@ -37,13 +37,19 @@ int64_t live_duration_ms(struct live *live, struct work *work)
 
 void live_resume_simulated(struct live *live)
 {
+        const struct state *state = core_state(live->core);
         uint32_t cursor = 0;
         struct work *work;
 
         while (live->simulated && (work = works_next(core_works(live->core), &cursor))) {
-                if (work->epoch)
-                        (void)simulated_expect(live->simulated, work->id, work->epoch,
-                                               work->started_ms + live_duration_ms(live, work));
+                uint32_t slot = state_workload(state, work->id);
+                if (work->epoch == 0 || slot == NONE)
+                        continue;
+                int64_t ends_ms = work->started_ms + live_duration_ms(live, work);
+                int64_t notice_ms = state->workloads[slot].notice_until_ms;
+                (void)simulated_expect(live->simulated, work->id, work->epoch, ends_ms);
+                if (notice_ms || work->wish == WISH_CANCEL)
+                        (void)simulated_expect(live->simulated, work->id, work->epoch, notice_ms);
         }
 }
 
@@ -54,16 +60,18 @@ int live_open(struct live *live, const struct core_setup *setup, bool simulate, 
 
         if (rc)
                 return rc;
-        live->started_ms = now_ms;
+        live->started_ms = live->ticked_ms = now_ms;
         live->generation = (uint64_t)now_ms * 1000;     /* above all that was given before */
         live->nodes = nodes_new();
         if (simulate)
                 live->simulated = simulated_new();
-        if (!live->nodes || (simulate && !live->simulated))
+        live->wants = wants_new();
+        if (!live->nodes || !live->wants || (simulate && !live->simulated))
                 rc = err_set(err, ERR_NOMEM, "out of memory");
         if (rc == 0)
                 rc = live_load_pool(live, err);
         if (rc == 0) {
+                live->unsettled = true;
                 live_watch(live);
                 live_resume_simulated(live);
         }
@@ -76,5 +84,6 @@ void live_close(struct live *live)
         nodes_free(live->nodes);
         pool_doc_free(live->pool);
         simulated_free(live->simulated);
+        wants_free(live->wants);
         *live = (struct live){0};
 }

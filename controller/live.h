@@ -14,6 +14,7 @@ struct nodes;
 struct policy_warning;
 struct pool_doc;
 struct simulated;
+struct wants;
 struct who;
 struct work;
 
@@ -25,8 +26,12 @@ struct live {
         struct pool_doc *pool;          /* owned; NULL: none was set */
         uint64_t pool_revision;
         struct simulated *simulated;    /* owned; NULL: nodes have agents */
+        struct wants *wants;            /* owned: what is asked of agents */
         int64_t lease_ms;
         int64_t started_ms;             /* nobody is called silent before a lease from then */
+        int64_t ticked_ms;              /* the newest tick */
+        bool pool_lost;                 /* it could not be read: again at the next tick */
+        bool unsettled;                 /* work waits for a tick: see live_settle_all() */
         uint64_t generation;            /* the newest of all nodes: grows */
         /* Called for a node whose exchange may be answered now. */
         void (*changed)(void *arg, struct node_entry *node);
@@ -58,6 +63,7 @@ int live_put_pool(struct live *live, struct act *act, struct document_put *put, 
 
 /* The node takes part: it joined, or joins again. Nothing where it does already. */
 int live_join(struct live *live, struct act *act, struct node_entry *node, struct err *err);
+/* 0, -ERR_NOT_FOUND (it has not joined), -ERR_INPUT (down, and to be drained no more), -ERR_IO. */
 int live_drain(struct live *live, struct act *act, struct node_entry *node, bool drained,
                int64_t by_ms, struct err *err);
 /* What it should run has changed, as of record `seq` (0: at once). */
@@ -68,9 +74,21 @@ struct node_entry *live_node_of(const struct live *live, uint32_t node);   /* nu
 
 /* Its owner, or somebody who may, wants it gone. */
 int live_cancel(struct live *live, struct act *act, struct work *work, struct err *err);
+/* It ends, on its class's notice (`now`: at once), and waits again. */
+int live_restart(struct live *live, struct act *act, const struct work *work, bool now,
+                 struct err *err);
 /* After its members' phases changed: lets the barrier go, ends a gang as a whole, and tells the
  * engine when all are gone. */
 int live_settle(struct live *live, struct act *act, struct work *work, struct err *err);
+
+/* Before the devices of a node are lost (bit d: device d; LIVE_ALL_DEVICES: the node): what was
+ * cancelled while it ran there ends now, instead of starting somewhere else. */
+#define LIVE_ALL_DEVICES UINT32_MAX
+int live_cancel_lost(struct live *live, struct act *act, uint32_t node, uint32_t devices,
+                     struct err *err);
+/* What waits for time: work that left before its notice was over, and work that was cancelled while
+ * it ran and lost its place. */
+int live_settle_all(struct live *live, struct act *act, struct err *err);
 
 /* ---- time: live_time.c ---- */
 

@@ -90,12 +90,18 @@ static int enforce_policy(struct live *live, struct act *act, struct document_pu
         if (!input.accounts)
                 return -ERR_NOMEM;
         rc = core_input(act, &input, &document, err);
-        if (rc) {
+        /* The state may have them although the input could not be logged. */
+        bool in_force = core_state(live->core)->accounts == input.accounts;
+        if (in_force)
+                core_policy_set(live->core, policy, put->revision);
+        else
                 accounts_free(input.accounts);
+        if (rc)
                 return rc;
-        }
-        core_policy_set(live->core, policy, put->revision);
-        return keep_document(live, act, OBJECT_POLICY, put->revision, "policy", put->text, err);
+        rc = keep_document(live, act, OBJECT_POLICY, put->revision, "policy", put->text, err);
+        if (rc)
+                core_undo(act);
+        return rc;
 }
 
 int live_put_policy(struct live *live, struct act *act, struct document_put *put, struct err *err)
@@ -169,16 +175,15 @@ int live_load_pool(struct live *live, struct err *err)
         const struct object_filter filter = {.kind = OBJECT_POOL, .live = true,
                                              .with_body = true, .limit = 1};
         struct newest newest = {0};
-        struct pool_doc *pool;
+        struct pool_doc *pool = NULL;
         int rc = objects_list(core_view(live->core), &filter, see_newest, &newest, err);
 
-        if (rc == 0 && newest.text) {
+        if (rc == 0 && newest.text)
                 rc = read_pool(live, newest.text, &pool, err);
-                if (rc == 0) {
-                        take_pool(live, pool, newest.revision);
-                        rc = nodes_describe(live->nodes, pool, core_state(live->core)->vocab, err);
-                }
-        }
+        if (rc == 0)
+                take_pool(live, newest.text ? pool : NULL, newest.revision);
+        if (rc == 0)
+                rc = nodes_describe(live->nodes, live->pool, core_state(live->core)->vocab, err);
         mem_free(newest.text);
         return rc;
 }
@@ -264,9 +269,14 @@ int live_put_pool(struct live *live, struct act *act, struct document_put *put, 
         if (rc == 0 && !put->dry_run)
                 rc = keep_document(live, act, OBJECT_POOL, put->revision, pool->name, put->text,
                                    err);
-        if (rc == 0 && !put->dry_run)
+        if (rc == 0 && !put->dry_run) {
                 take_pool(live, pool, put->revision);
-        else
-                pool_doc_free(pool);
+                return 0;
+        }
+        pool_doc_free(pool);
+        if (rc && !put->dry_run && core_facts_any(act))
+                core_undo(act);         /* all of it, or nothing */
+        else if (rc && !put->dry_run)
+                (void)nodes_describe(live->nodes, live->pool, core_state(live->core)->vocab, NULL);
         return rc;
 }

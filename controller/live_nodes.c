@@ -30,14 +30,18 @@ static const struct node *in_state(const struct live *live, const struct node_en
         return number == NONE ? NULL : &core_state(live->core)->nodes[number];
 }
 
-/* Drains are the operator's, not the document's. */
-static struct node_desc wanted_desc(const struct node_entry *entry, const struct node *node)
+/* Drains are the operator's, not the document's; health is what the agent said last. */
+static struct node_desc wanted_desc(const struct live *live, const struct node_entry *entry,
+                                    const struct node *node)
 {
         struct node_desc desc = entry->desc;
 
+        desc.broken |= entry->broken;
         if (node) {
                 desc.drained = node->desc.drained;
                 desc.drain_by_ms = node->desc.drain_by_ms;
+                if (!live->simulated && !entry->reported)
+                        desc.broken |= node->desc.broken;
         }
         return desc;
 }
@@ -58,7 +62,7 @@ static bool node_desc_equal(const struct node_desc *a, const struct node_desc *b
 int live_join(struct live *live, struct act *act, struct node_entry *entry, struct err *err)
 {
         const struct node *node = in_state(live, entry);
-        const struct node_desc desc = wanted_desc(entry, node);
+        const struct node_desc desc = wanted_desc(live, entry, node);
         struct input input = {.kind = node ? INPUT_NODE_CHANGED : INPUT_NODE_JOINED, .node = desc};
 
         if (node && node->status == NODE_UP && node_desc_equal(&node->desc, &desc))
@@ -75,8 +79,16 @@ int live_drain(struct live *live, struct act *act, struct node_entry *entry, boo
         if (!node)
                 return err_set(err, ERR_NOT_FOUND, "node '%s' has not joined the pool yet",
                                entry->name);
+        const struct input down = {.kind = INPUT_NODE_FAILED, .node_name = entry->desc.name};
+        bool is_down = node->status != NODE_UP;
+        if (is_down && !drained)
+                return err_set(err, ERR_INPUT,
+                               "node '%s' is down: it can take work again when it is back",
+                               entry->name);
         input.node = node->desc;
         input.node.drained = drained;
         input.node.drain_by_ms = drained ? by_ms : 0;
-        return core_input(act, &input, NULL, err);
+        int rc = core_input(act, &input, NULL, err);
+        /* To describe it was to say that it is up: it is still to be fenced. */
+        return rc == 0 && is_down ? core_input(act, &down, NULL, err) : rc;
 }

@@ -1,11 +1,11 @@
 /* Runs: how the phases of members become what the engine is told. */
 #include "controller/live.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
+#include "base/mem.h"
 #include "controller/nodes.h"
+#include "controller/simulated.h"
 #include "controller/works.h"
+#include "engine/order.h"
 
 /* Everything that has members of the work is told. */
 static void touch_all(struct live *live, const struct work *work, uint64_t seq)
@@ -23,15 +23,6 @@ static void touch_all(struct live *live, const struct work *work, uint64_t seq)
         }
 }
 
-static int note_wish(struct act *act, const struct work *work, const char *wish, struct err *err)
-{
-        char text[96];
-
-        (void)snprintf(text, sizeof text, "{\"wish\":\"%s\",\"workload\":%" PRIu64 "}", wish,
-                       work->id);
-        return core_note(act, text, err);
-}
-
 int live_cancel(struct live *live, struct act *act, struct work *work, struct err *err)
 {
         const struct input input = {.kind = INPUT_CANCELLED, .workload = work->id};
@@ -41,12 +32,26 @@ int live_cancel(struct live *live, struct act *act, struct work *work, struct er
                 return core_input(act, &input, NULL, err);
         if (work->wish == WISH_CANCEL)
                 return 0;
-        rc = note_wish(act, work, "cancel", err);
+        rc = core_wish(act, work, WISH_CANCEL, err);
         if (rc)
                 return rc;
-        work->wish = WISH_CANCEL;
         touch_all(live, work, core_next_seq(live->core) - 1);
+        if (live->simulated)
+                return simulated_expect(live->simulated, work->id, work->epoch,
+                                        core_now_ms(live->core));
         return 0;
+}
+
+int live_restart(struct live *live, struct act *act, const struct work *work, bool now,
+                 struct err *err)
+{
+        const struct state *state = core_state(live->core);
+        uint32_t slot = state_workload(state, work->id);
+        struct input input = {.kind = INPUT_STOP_ASKED, .stop = {.workload = work->id}};
+
+        if (!now && state->accounts && slot != NONE)
+                input.stop.notice_ms = class_of(state, state->workloads[slot].bucket)->notice_ms;
+        return core_input(act, &input, NULL, err);
 }
 
 struct tally {
@@ -82,6 +87,91 @@ static enum input_kind ending_of(const struct live *live, const struct work *wor
         return state->workloads[slot].notice_until_ms ? INPUT_STOPPED : INPUT_FAILED;
 }
 
+/* Told to stop, and gone before its notice is over: that is no failure of its own. It keeps its place
+ * until then, when it waits again (live_tick()), unless the notice is withdrawn. */
+static bool has_left_early(const struct live *live, const struct work *work,
+                           const struct tally *tally)
+{
+        const struct state *state = core_state(live->core);
+        uint32_t slot = state_workload(state, work->id);
+
+        return work->wish != WISH_CANCEL && tally->failed > 0 &&
+               state->workloads[slot].notice_until_ms > core_now_ms(live->core);
+}
+
+static bool holds_any(const struct state *state, const struct member *member, uint32_t devices)
+{
+        if (devices == LIVE_ALL_DEVICES)
+                return true;
+        for (uint32_t held = member->first_part; held != NONE; held = state->parts[held].next)
+                if (devices >> state->parts[held].part.device & 1)
+                        return true;
+        return false;
+}
+
+/* The first member there whose work is not wanted; 0: none. */
+static uint64_t unwanted_on(struct live *live, uint32_t node, uint32_t devices)
+{
+        const struct state *state = core_state(live->core);
+
+        for (uint32_t at = state->nodes[node].first_member; at != NONE;
+             at = state->members[at].node_next) {
+                uint64_t id = state->workloads[state->members[at].workload].id;
+                const struct work *work = works_find(core_works(live->core), id);
+                if (work && work->wish == WISH_CANCEL &&
+                    holds_any(state, &state->members[at], devices))
+                        return id;
+        }
+        return 0;
+}
+
+int live_cancel_lost(struct live *live, struct act *act, uint32_t node, uint32_t devices,
+                     struct err *err)
+{
+        struct input input = {.kind = INPUT_CANCELLED};
+        int rc = 0;
+
+        while (rc == 0 && (input.workload = unwanted_on(live, node, devices)))
+                rc = core_input(act, &input, NULL, err);
+        return rc;
+}
+
+static int settle_late(struct live *live, struct act *act, struct work *work, struct err *err)
+{
+        const struct input cancelled = {.kind = INPUT_CANCELLED, .workload = work->id};
+
+        if (work->epoch)
+                return live_settle(live, act, work, err);
+        return work->wish == WISH_CANCEL ? core_input(act, &cancelled, NULL, err) : 0;
+}
+
+/* Numbers first: settling moves works about. */
+int live_settle_all(struct live *live, struct act *act, struct err *err)
+{
+        struct works *works = core_works(live->core);
+        uint32_t cursor = 0, count = 0;
+        uint64_t *late;
+        struct work *work;
+        int rc = 0;
+
+        if (!live->unsettled)
+                return 0;
+        late = mem_new(works_count(works), sizeof *late);
+        if (!late)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        while ((work = works_next(works, &cursor)))
+                if (work->epoch || work->wish)
+                        late[count++] = work->id;
+        live->unsettled = false;        /* what still waits says so again */
+        for (uint32_t i = 0; rc == 0 && i < count; i++)
+                if ((work = works_find(works, late[i])))
+                        rc = settle_late(live, act, work, err);
+        if (rc)
+                live->unsettled = true;
+        mem_free(late);
+        return rc;
+}
+
 int live_settle(struct live *live, struct act *act, struct work *work, struct err *err)
 {
         struct tally tally = tally_of(work);
@@ -89,6 +179,10 @@ int live_settle(struct live *live, struct act *act, struct work *work, struct er
         if (work->epoch == 0 || state_workload(core_state(live->core), work->id) == NONE)
                 return 0;
         if (tally.gone == work->members_count) {
+                if (has_left_early(live, work, &tally)) {
+                        live->unsettled = true;
+                        return 0;
+                }
                 const struct input input = {.kind = ending_of(live, work, &tally),
                                             .workload = work->id};
                 return core_input(act, &input, NULL, err);

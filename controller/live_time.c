@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "controller/live_impl.h"
 #include "controller/nodes.h"
 #include "controller/simulated.h"
 
@@ -27,8 +28,29 @@ static int fail_silent(struct live *live, struct act *act, struct node_entry *no
         if (number == NONE || state->nodes[number].status != NODE_UP ||
             now_ms - since <= live->lease_ms)
                 return 0;
+        int rc = live_cancel_lost(live, act, number, LIVE_ALL_DEVICES, err);
+        if (rc)
+                return rc;
         node->connected = false;
+        node->fence = 0;
         return core_input(act, &input, NULL, err);
+}
+
+/* A controller that did not run for a while, or whose clock was set, has heard of nobody meanwhile:
+ * as after its start, a lease has to pass before anyone is called silent. */
+static void watch_clock(struct live *live, int64_t now_ms)
+{
+        struct node_entry *node;
+        uint32_t cursor = 0;
+
+        if (live->ticked_ms && (now_ms < live->ticked_ms ||
+                                now_ms - live->ticked_ms > live->lease_ms / 2)) {
+                live->started_ms = now_ms;
+                while ((node = nodes_next(live->nodes, &cursor)))
+                        if (node->seen_ms > now_ms)
+                                node->seen_ms = now_ms;
+        }
+        live->ticked_ms = now_ms;
 }
 
 int live_tick(struct live *live, int64_t now_ms, struct err *err)
@@ -41,10 +63,15 @@ int live_tick(struct live *live, int64_t now_ms, struct err *err)
 
         if (!act)
                 return -(int)ERR_IO;
+        watch_clock(live, now_ms);
+        if (live->pool_lost)
+                live->pool_lost = live_load_pool(live, NULL) < 0;
         while (rc == 0 && (node = nodes_next(live->nodes, &cursor)))
                 rc = fail_silent(live, act, node, now_ms, err);
         if (rc == 0)
                 rc = core_input(act, &input, NULL, err);
+        if (rc == 0)
+                rc = live_settle_all(live, act, err);
         core_commit(act, ignore, NULL);
         return rc;
 }

@@ -21,7 +21,6 @@ static void touch_workload(struct live *live, const struct state *state, uint64_
         }
 }
 
-
 static void before(void *arg, const struct state *state, const struct fact *fact, uint64_t seq,
                    int64_t at_ms)
 {
@@ -55,6 +54,7 @@ static void before(void *arg, const struct state *state, const struct fact *fact
                         touch_workload(live, state, fact->released.workload, seq);
                 break;
         case FACT_REQUEUED:
+                live->unsettled = true; /* it may have been cancelled while it ran */
                 if (!live->simulated)
                         touch_workload(live, state, fact->requeued.workload, seq);
                 break;
@@ -84,6 +84,10 @@ static void renewed(void *arg)
         struct node_entry *node;
         uint32_t cursor = 0;
 
+        live->unsettled = true;
+        live->pool_lost = live_load_pool(live, NULL) < 0;
+        if (live->pool_lost)
+                (void)nodes_describe(live->nodes, NULL, core_state(live->core)->vocab, NULL);
         while ((node = nodes_next(live->nodes, &cursor))) {
                 node->changed_seq = core_last_seq(live->core);
                 live_touch(live, node, 0);

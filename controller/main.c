@@ -24,6 +24,7 @@ static const char help[] =
         "  --simulate            nodes have no agents: berthd plays their work ('sleep 2' runs 2 s)\n"
         "  --tick DURATION       how often time passes for the engine (default 2s)\n"
         "  --lease DURATION      an agent that is silent for longer has lost its work (default 30s)\n"
+        "  --requests-per-s N    most of one peer, with bursts above it; 0: any number (default 2000)\n"
         "  --snapshot-every N    a snapshot every so many records of the log (default 200000)\n"
         "  --nodes-max N         most nodes of a new store (default 16384)\n"
         "  --workloads-max N     most live workloads of a new store (default 200000)\n"
@@ -38,7 +39,7 @@ static const char help[] =
 
 enum {
         OPTION_STORE = 256, OPTION_LISTEN, OPTION_POOL, OPTION_POLICY, OPTION_SIMULATE,
-        OPTION_TICK, OPTION_LEASE, OPTION_SNAPSHOT, OPTION_NODES, OPTION_WORKLOADS, OPTION_HELP,
+        OPTION_TICK, OPTION_LEASE, OPTION_REQUESTS, OPTION_SNAPSHOT, OPTION_NODES, OPTION_WORKLOADS, OPTION_HELP,
         OPTION_VERSION
 };
 
@@ -79,6 +80,10 @@ static int take_option(int option, const char *value, struct daemon_options *opt
         case OPTION_LEASE:
                 rc = num_duration_ms(value, 1000, 3600000, &options->lease_ms, err);
                 break;
+        case OPTION_REQUESTS:
+                rc = num_u64(value, 0, 1000000, &number, err);
+                options->requests_per_s = (uint32_t)number;
+                break;
         case OPTION_SNAPSHOT:
                 rc = num_u64(value, 100, UINT64_C(1) << 40, &options->snapshot_records, err);
                 break;
@@ -104,6 +109,7 @@ int main(int argc, char **argv)
                 {"simulate", no_argument, NULL, OPTION_SIMULATE},
                 {"tick", required_argument, NULL, OPTION_TICK},
                 {"lease", required_argument, NULL, OPTION_LEASE},
+                {"requests-per-s", required_argument, NULL, OPTION_REQUESTS},
                 {"snapshot-every", required_argument, NULL, OPTION_SNAPSHOT},
                 {"nodes-max", required_argument, NULL, OPTION_NODES},
                 {"workloads-max", required_argument, NULL, OPTION_WORKLOADS},
@@ -112,6 +118,7 @@ int main(int argc, char **argv)
                 {0}};
         struct daemon_options options = {.tick_ms = 2000,
                                          .lease_ms = 30000,
+                                         .requests_per_s = 2000,
                                          .snapshot_records = 200000,
                                          .nodes_max = 16384,
                                          .workloads_max = 200000,

@@ -96,9 +96,13 @@ static struct node_entry *add(struct nodes *nodes, const char *name, uint64_t ke
 int nodes_describe(struct nodes *nodes, const struct pool_doc *pool, const struct vocab *vocab,
                    struct err *err)
 {
-        for (uint32_t n = 0; n < nodes->count; n++)
+        /* The vocabulary may be another one than before. */
+        for (uint32_t n = 0; n < nodes->count; n++) {
+                int name = vocab_name_find(vocab, nodes->list[n]->name);
                 nodes->list[n]->described = false;
-        for (uint32_t n = 0; n < pool->nodes_count; n++) {
+                nodes->list[n]->desc = (struct node_desc){.name = (uint32_t)name};
+        }
+        for (uint32_t n = 0; pool && n < pool->nodes_count; n++) {
                 const char *name = vocab_name_text(vocab, pool->nodes[n].name);
                 uint64_t key;
                 struct node_entry *entry = find(nodes, name, &key);

@@ -24,6 +24,9 @@ struct node_entry {
         /* Its agent: */
         bool connected;                 /* spoke within its lease */
         int64_t seen_ms;                /* when it last did */
+        bool reported;                  /* ... since the controller started */
+        uint16_t broken;                /* devices that it said are, beside the document's */
+        uint64_t fence;                 /* down: it joins when it has seen this generation; 0: none yet */
         uint64_t generation;            /* of what it should run: grows */
         uint64_t changed_seq;           /* record that last changed that */
         char version[AGENT_TEXT_MAX], boot[AGENT_TEXT_MAX];
@@ -42,7 +45,7 @@ struct node_entry *nodes_find(const struct nodes *nodes, const char *name);
  * next nodes_describe(). */
 struct node_entry *nodes_next(const struct nodes *nodes, uint32_t *cursor);
 
-/* Takes over what the document says: new ones are added, those it no longer has are marked. The
- * drain of a node is not the document's: it stays. 0 or -ERR_NOMEM. */
+/* Takes over what the document says (NULL: there is none): new ones are added, those it no longer
+ * has are marked. The drain of a node is not the document's: it stays. 0 or -ERR_NOMEM. */
 int nodes_describe(struct nodes *nodes, const struct pool_doc *pool, const struct vocab *vocab,
                    struct err *err);

@@ -1,6 +1,7 @@
 #include "controller/submit.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/doc.h"
@@ -14,6 +15,9 @@
 #include "engine/explain.h"
 #include "proto/kind.h"
 #include "proto/request_of_workload.h"
+#include "store/batch.h"
+
+#define BYTES_PER_WORKLOAD 1024         /* of its records and its row, the document aside */
 
 /* ---- reading ---- */
 
@@ -29,8 +33,9 @@ static int need_tenant(struct workload_doc *document, const char *home, struct e
                        document->name);
 }
 
-int submission_read(struct core *core, const char *text, size_t size, bool is_json,
-                    const char *home, struct submission *ret_submission, struct err *err)
+static int read(struct core *core, const char *text, size_t size, bool is_json, const char *home,
+                const struct tenancy *tenancy, struct submission *ret_submission,
+                struct err *err)
 {
         struct submission submission = {.text = text};
         const struct doc_node *root;
@@ -42,7 +47,7 @@ int submission_read(struct core *core, const char *text, size_t size, bool is_js
                 return rc;
         rc = kind_need(doc, "Workload", &root, err);
         if (rc == 0)
-                rc = workload_doc_decode(root, core_models(core), core_tenancy(core),
+                rc = workload_doc_decode(root, core_models(core), tenancy,
                                          core_state(core)->vocab, &submission.document, err);
         doc_free(doc);
         if (rc == 0)
@@ -56,6 +61,19 @@ int submission_read(struct core *core, const char *text, size_t size, bool is_js
         return 0;
 }
 
+int submission_read(struct core *core, const char *text, size_t size, bool is_json,
+                    const char *home, struct submission *ret_submission, struct err *err)
+{
+        return read(core, text, size, is_json, home, core_tenancy(core), ret_submission, err);
+}
+
+int submission_read_again(struct core *core, const struct object *object,
+                          struct submission *ret_submission, struct err *err)
+{
+        return read(core, object->body, object->size, false, object->tenant, NULL,
+                    ret_submission, err);
+}
+
 void submission_done(struct submission *submission)
 {
         workload_doc_free(submission->document);
@@ -64,62 +82,102 @@ void submission_done(struct submission *submission)
 
 /* ---- what it waits for ---- */
 
-struct ended {
-        bool found, well;
+/* Workloads of one name: the newest one, and those that came with it. */
+struct named {
+        const char *name;
+        uint64_t number;                /* of their document; 0: it is only one */
+        bool known;                     /* the number is */
+        bool found;
+        const char *bad;                /* "failed", ...: how one of them ended; NULL: well */
+        char state[32];
 };
 
+/* From the newest on. */
 static int see_ended(void *arg, const struct object *object, struct err *err)
 {
-        struct ended *ended = arg;
+        struct named *named = arg;
 
         (void)err;
-        ended->found = true;
-        ended->well = str_equal(object->state, "succeeded");
-        return 0;
+        if (named->known && (named->number == 0 || object->seq != named->number))
+                return 1;               /* they are of another document */
+        named->known = named->found = true;
+        named->number = object->seq;
+        if (str_equal(object->state, "succeeded"))
+                return 0;
+        (void)str_copy(named->state, sizeof named->state, object->state);
+        named->bad = named->state;
+        return 1;
 }
 
 /* Work that has ended well is waited for no more. */
-static int find_ended(struct core *core, const struct workload_doc *document, const char *name,
-                      struct err *err)
+static int check_ended(struct core *core, const struct workload_doc *document,
+                       struct named *named, struct err *err)
 {
         const struct object_filter filter = {.kind = OBJECT_WORKLOAD,
                                              .tenant = document->tenant,
-                                             .name = name,
-                                             .ended = true,
-                                             .limit = 1};
-        struct ended ended = {0};
-        int rc = objects_list(core_view(core), &filter, see_ended, &ended, err);
+                                             .name = named->name,
+                                             .ended = true};
+        int rc = objects_list(core_view(core), &filter, see_ended, named, err);
 
-        if (rc)
+        if (rc < 0)
                 return rc;
-        if (!ended.found)
+        if (!named->found)
                 return err_set(err, ERR_NOT_FOUND,
                                "field 'after': tenant '%s' has no workload '%s'",
-                               document->tenant, name);
-        if (!ended.well)
+                               document->tenant, named->name);
+        if (named->bad)
                 return err_set(err, ERR_INPUT,
-                               "field 'after': '%s' has ended, and not well: this would never "
+                               "field 'after': '%s' has ended (%s), and not well: this would never "
                                "start",
-                               name);
+                               named->name, named->bad);
+        return 0;
+}
+
+struct waits {
+        uint64_t ids[AFTER_MAX];
+        uint32_t count;
+};
+
+/* Those that live: with the newest one all of its array, or all replicas. */
+static int add_live(struct core *core, const struct work *work, struct waits *waits,
+                    struct err *err)
+{
+        const char *name = work->name;
+        uint32_t number = work->document;
+
+        for (; work; work = works_find(core_works(core), work->older)) {
+                if (work->document != number)
+                        continue;
+                if (waits->count == AFTER_MAX)
+                        return err_set(err, ERR_RANGE,
+                                       "field 'after': with '%s' it would wait for more than %d "
+                                       "workloads",
+                                       name, AFTER_MAX);
+                waits->ids[waits->count++] = work->id;
+                if (number == 0)
+                        return 0;
+        }
         return 0;
 }
 
 static int find_after(struct core *core, const struct workload_doc *document,
-                      uint64_t ret_after[WORKLOAD_AFTER_MAX], uint32_t *ret_count,
-                      struct err *err)
+                      struct waits *ret_waits, struct err *err)
 {
-        uint32_t count = 0;
-
+        *ret_waits = (struct waits){0};
         for (uint32_t a = 0; a < document->after_count; a++) {
                 const struct work *work = works_named(core_works(core), document->tenant,
                                                       document->after[a]);
-                int rc = work ? 0 : find_ended(core, document, document->after[a], err);
+                struct named named = {.name = document->after[a]};
+                int rc = work ? add_live(core, work, ret_waits, err) : 0;
+                if (work) {
+                        named.number = work->document;
+                        named.known = named.found = true;
+                }
+                if (rc == 0)
+                        rc = check_ended(core, document, &named, err);
                 if (rc)
                         return rc;
-                if (work)
-                        ret_after[count++] = work->id;
         }
-        *ret_count = count;
         return 0;
 }
 
@@ -131,6 +189,7 @@ static int keep(struct act *act, struct core *core, const struct submission *sub
 {
         const struct workload_doc *document = submission->document;
         const struct tenancy *tenancy = core_tenancy(core);
+        char detail[96];
         struct object object = {.kind = OBJECT_WORKLOAD,
                                 .id = id,
                                 .tenant = document->tenant,
@@ -138,7 +197,7 @@ static int keep(struct act *act, struct core *core, const struct submission *sub
                                 .class = document->class_name,
                                 .owner = who->name,
                                 .state = refused ? "refused" : "live",
-                                .detail = "",
+                                .detail = detail,
                                 .created_ms = core_now_ms(core),
                                 .updated_ms = core_now_ms(core),
                                 .ended_ms = refused ? core_now_ms(core) : 0,
@@ -146,23 +205,24 @@ static int keep(struct act *act, struct core *core, const struct submission *sub
                                 .body = submission->text,
                                 .size = strlen(submission->text)};
 
+        /* Names of local users need no escape: access.h takes them from the policy, or the system. */
+        (void)snprintf(detail, sizeof detail, "{\"run_as\":\"%s\"}", who->run_as);
         if (!document->class_name[0] && tenancy)
                 object.class = tenancy->classes[tenancy->default_class].name;
         return core_put(act, &object, err);
 }
 
-static int request_of(struct core *core, const struct submission *submission, uint64_t first,
-                      uint32_t index, struct request *ret_request, struct err *err)
+static int request_of(struct core *core, const struct submission *submission,
+                      const struct waits *waits, uint64_t first, uint32_t index,
+                      struct request *ret_request, struct err *err)
 {
-        uint64_t after[WORKLOAD_AFTER_MAX];
-        struct request_ids ids = {.workload = first,
-                                  .number = (uint32_t)(first % UINT32_MAX) + 1,
-                                  .after = after};
-        int rc = find_after(core, submission->document, after, &ids.after_count, err);
+        const struct request_ids ids = {.workload = first,
+                                        .number = (uint32_t)(first % UINT32_MAX) + 1,
+                                        .after = waits->ids,
+                                        .after_count = waits->count};
 
-        return rc ? rc
-                  : request_of_workload(submission->document, core_tenancy(core), &ids, index,
-                                        ret_request, err);
+        return request_of_workload(submission->document, core_tenancy(core), &ids, index,
+                                   ret_request, err);
 }
 
 static bool was_refused(const struct act *act, uint64_t id)
@@ -198,13 +258,27 @@ static int submit_one(struct act *act, struct core *core, const struct submissio
                   : keep(act, core, submission, who, request->workload, number, *ret_refused, err);
 }
 
-/* All of them, or none: those that were submitted before it failed go again. */
-static void take_back(struct act *act, uint64_t first, uint32_t count)
+/* Whether tables and one batch have room for all of it: each workload is two records and keeps a
+ * copy of the document. Where this is wrong, the act is undone. */
+static int check_room(const struct core *core, const struct submission *submission,
+                      struct err *err)
 {
-        for (uint32_t i = 0; i < count; i++) {
-                const struct input input = {.kind = INPUT_CANCELLED, .workload = first + i};
-                (void)core_input(act, &input, NULL, NULL);
-        }
+        uint64_t bytes = (uint64_t)submission->count *
+                         (strlen(submission->text) + BYTES_PER_WORKLOAD);
+
+        if (submission->count > works_room(core_works(core)))
+                return err_set(err, ERR_FULL,
+                               "workload '%s' is %" PRIu32 " workloads, and the pool takes %" PRIu32
+                               " more now: try again when some have ended",
+                               submission->document->name, submission->count,
+                               works_room(core_works(core)));
+        if (bytes <= BATCH_BYTES_MAX && submission->count <= BATCH_RECORDS_MAX / 2)
+                return 0;
+        return err_set(err, ERR_FULL,
+                       "workload '%s' is %" PRIu32 " workloads of a document of %zu bytes: together "
+                       "more than one request may bring; make several of it, or put the command's "
+                       "text into a file",
+                       submission->document->name, submission->count, strlen(submission->text));
 }
 
 int submission_decide(struct act *act, struct core *core, const struct submission *submission,
@@ -214,15 +288,24 @@ int submission_decide(struct act *act, struct core *core, const struct submissio
                                       .count = submission->count};
         const struct core_document document = {.text = submission->text};
 
+        struct waits waits;
+        int found = check_room(core, submission, err);
+
+        if (found == 0)
+                found = find_after(core, submission->document, &waits, err);
+        if (found)
+                return found;
         for (uint32_t i = 0; i < submission->count; i++) {
                 struct request request;
                 bool refused;
-                int rc = request_of(core, submission, submitted.first_id, i, &request, err);
+                int rc = request_of(core, submission, &waits, submitted.first_id, i, &request,
+                                    err);
                 if (rc == 0)
                         rc = submit_one(act, core, submission, who, &request,
                                         i == 0 ? &document : NULL, &refused, err);
                 if (rc) {
-                        take_back(act, submitted.first_id, i);
+                        if (core_facts_any(act))
+                                core_undo(act);         /* all of them, or none */
                         return rc;
                 }
                 submitted.refused += refused;
@@ -235,8 +318,11 @@ int submission_explain(struct core *core, const struct submission *submission, i
                        struct explanation *ret_explanation, struct err *err)
 {
         struct request request;
-        int rc = request_of(core, submission, core_take_ids(core, 0), 0, &request, err);
+        struct waits waits;
+        int rc = find_after(core, submission->document, &waits, err);
 
+        if (rc == 0)
+                rc = request_of(core, submission, &waits, core_take_ids(core, 0), 0, &request, err);
         return rc ? rc
                   : explain_request(core_memo(core), core_state(core), &request, now_ms,
                                     ret_explanation, err);

@@ -13,6 +13,7 @@ struct act;
 struct core;
 struct err;
 struct explanation;
+struct object;
 struct who;
 struct workload_doc;
 
@@ -26,6 +27,9 @@ struct submission {
  * -ERR_INPUT, -ERR_RANGE, -ERR_NOT_FOUND, -ERR_FULL, -ERR_NOMEM with file:line. */
 int submission_read(struct core *core, const char *text, size_t size, bool is_json,
                     const char *home, struct submission *ret_submission, struct err *err);
+/* One that was taken before: the policy of today is not asked. */
+int submission_read_again(struct core *core, const struct object *object,
+                          struct submission *ret_submission, struct err *err);
 void submission_done(struct submission *submission);    /* a zeroed one is fine */
 
 /* What came of one of them. */

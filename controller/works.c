@@ -46,6 +46,7 @@ static void work_done(struct work *work)
         mem_free(work->tenant);
         mem_free(work->user);
         mem_free(work->members);
+        mem_free(work->reason);
 }
 
 void works_free(struct works *works)
@@ -65,6 +66,11 @@ void works_free(struct works *works)
 uint32_t works_count(const struct works *works)
 {
         return works->count;
+}
+
+uint32_t works_room(const struct works *works)
+{
+        return works->max - works->count;
 }
 
 struct work *works_find(const struct works *works, uint64_t id)
@@ -142,6 +148,9 @@ int works_add(struct works *works, uint64_t id, const char *tenant, const char *
         if (works->count == works->max)
                 return err_set(err, ERR_FULL, "%u workloads are live: no more are taken",
                                works->max);
+        struct work *older = works_named(works, tenant, name);
+        if (older)
+                work.older = older->id;
         work.name = copy(name);
         work.tenant = copy(tenant);
         work.user = copy(user);
@@ -153,26 +162,47 @@ int works_add(struct works *works, uint64_t id, const char *tenant, const char *
                 return err_set(err, ERR_NOMEM, "out of memory");
         }
         works->list[works->count++] = work;
+        older = works_find(works, work.older);          /* it may have moved */
+        if (older)
+                older->newer = id;
         return 0;
+}
+
+/* Takes it out of the chain of its name; the one before it becomes the newest. */
+static void leave_name(struct works *works, const struct work *work, uint32_t at)
+{
+        struct work *older = works_find(works, work->older);
+        struct work *newer = works_find(works, work->newer);
+        uint64_t name = name_hash(work->tenant, work->name);
+
+        if (older)
+                older->newer = work->newer;
+        if (newer)
+                newer->older = work->older;
+        if (map_get(&works->by_name, name) != at)
+                return;
+        if (older)                      /* replaces: no room needed */
+                (void)map_set(&works->by_name, name, (uint32_t)(older - works->list));
+        else
+                (void)map_remove(&works->by_name, name);
 }
 
 void works_drop(struct works *works, uint64_t id)
 {
-        uint32_t at = map_remove(&works->by_id, id);
+        uint32_t at = map_get(&works->by_id, id);
         struct work *gone, *last;
 
         if (at == MAP_NONE)
                 return;
         gone = &works->list[at];
         last = &works->list[works->count - 1];
-        uint64_t name = name_hash(gone->tenant, gone->name);
-        if (map_get(&works->by_name, name) == at)
-                (void)map_remove(&works->by_name, name);
+        leave_name(works, gone, at);
+        (void)map_remove(&works->by_id, id);
         work_done(gone);
         if (gone != last) {
                 *gone = *last;
                 (void)map_set(&works->by_id, gone->id, at);     /* replaces: no room needed */
-                name = name_hash(gone->tenant, gone->name);
+                uint64_t name = name_hash(gone->tenant, gone->name);
                 if (map_get(&works->by_name, name) == works->count - 1)
                         (void)map_set(&works->by_name, name, at);
         }
@@ -195,6 +225,12 @@ static int begin_run(struct work *work, uint32_t members, uint64_t seq, int64_t 
         return 0;
 }
 
+void work_set_reason(struct work *work, const char *reason)
+{
+        if (!work->reason && reason && *reason)
+                work->reason = copy(reason);
+}
+
 bool works_restore(struct work *work, const struct work *run)
 {
         work->stops = run->stops;
@@ -203,14 +239,18 @@ bool works_restore(struct work *work, const struct work *run)
                begin_run(work, run->members_count, run->epoch, run->started_ms) == 0;
 }
 
+/* Who cancelled it does not want it to run again: that stays. */
 static void end_run(struct work *work)
 {
         mem_free(work->members);
+        mem_free(work->reason);
+        work->reason = NULL;
         work->members = NULL;
         work->members_count = 0;
         work->epoch = 0;
         work->ending = false;
-        work->wish = WISH_NONE;
+        if (work->wish != WISH_CANCEL)
+                work->wish = WISH_NONE;
 }
 
 int works_follow(struct works *works, const struct fact *fact, uint32_t members, uint64_t seq,
@@ -231,6 +271,9 @@ int works_follow(struct works *works, const struct fact *fact, uint32_t members,
                 return 0;
         case FACT_RELEASED:
                 works_drop(works, fact->released.workload);
+                return 0;
+        case FACT_REFUSED:              /* also what waited for work that did not end well */
+                works_drop(works, fact->refused.workload);
                 return 0;
         default:                        /* the rest says nothing of runs */
                 return 0;

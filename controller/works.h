@@ -13,7 +13,17 @@ struct err;
 struct fact;
 
 /* What its owner wants of running work; carried out when its processes are gone. */
-enum work_wish { WISH_NONE, WISH_CANCEL, WISH_RESTART };
+#define WISHES(X)                                                               \
+        X(NONE,    "none")                                                      \
+        X(CANCEL,  "cancel")                                                    \
+        X(RESTART, "restart")
+
+enum work_wish {
+#define X(name, wire) WISH_##name,
+        WISHES(X)
+#undef X
+        WISHES_END
+};
 
 /* How far a member of running work is, as its agent last said. */
 #define PHASES(X)                                                               \
@@ -44,6 +54,8 @@ struct work {
         int64_t started_ms;
         int64_t simulated_ms;           /* how long it runs where nodes are simulated; 0: not known */
         char *name, *tenant, *user;     /* owned */
+        char *reason;                   /* owned: why an agent refused it; NULL: none did */
+        uint64_t older, newer;          /* the next ones of its name; 0: none */
         uint32_t document;              /* number of the document: names its array, its group */
         uint32_t stops;
         uint8_t wish;                   /* enum work_wish */
@@ -59,9 +71,10 @@ struct works *works_new(uint32_t works_max);            /* NULL: out of memory *
 void works_free(struct works *works);                   /* NULL is fine */
 
 uint32_t works_count(const struct works *works);
+uint32_t works_room(const struct works *works);         /* how many more it takes */
 /* NULL: there is none of that number. Pointers live until the next works_add() or works_drop(). */
 struct work *works_find(const struct works *works, uint64_t id);
-/* The newest live one of that name. */
+/* The newest live one of that name: an array's tasks and a service's replicas share theirs. */
 struct work *works_named(const struct works *works, const char *tenant, const char *name);
 /* Walks all, in no order: start with 0. NULL: the end. */
 struct work *works_next(const struct works *works, uint32_t *cursor);
@@ -71,6 +84,8 @@ int works_add(struct works *works, uint64_t id, const char *tenant, const char *
               const char *user, uint32_t document, struct err *err);
 void works_drop(struct works *works, uint64_t id);
 
+/* Keeps the first one of a run; where memory is short, none. */
+void work_set_reason(struct work *work, const char *reason);
 /* Its run as it stood when a snapshot was made. False: out of memory. */
 bool works_restore(struct work *work, const struct work *run);
 

@@ -14,6 +14,7 @@
 void log_brought_done(struct log_brought *brought)
 {
         policy_doc_free(brought->policy);
+        mem_free(brought->document);
         mem_free(brought->windows);
         *brought = (struct log_brought){0};
 }
@@ -51,8 +52,22 @@ static bool brings_something(const void *body, size_t size)
         return false;
 }
 
-int log_brought_take(struct log_brought *brought, const struct model_table *models,
-                     struct logged_input *logged, struct err *err)
+static int keep_document(struct log_brought *brought, const struct logged_input *logged,
+                         struct err *err)
+{
+        const char *text = logged->document ? logged->document : "";
+        size_t size = strlen(text) + 1;
+
+        mem_free(brought->document);
+        brought->revision = logged->revision;
+        brought->document = mem_new(size, 1);
+        if (!brought->document)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        memcpy(brought->document, text, size);
+        return 0;
+}
+
+int log_brought_take(struct log_brought *brought, struct logged_input *logged, struct err *err)
 {
         if (logged->has_bounds) {
                 brought->has_bounds = true;
@@ -63,17 +78,11 @@ int log_brought_take(struct log_brought *brought, const struct model_table *mode
                 brought->windows = logged->maintenance;
                 logged->maintenance = NULL;
         }
-        if (logged->input.kind != INPUT_POLICY_SET)
-                return 0;
-        policy_doc_free(brought->policy);
-        brought->policy = NULL;
-        brought->revision = logged->revision;
-        return log_policy_read(logged->document ? logged->document : "", logged->revision, models,
-                               &brought->policy, err);
+        return logged->input.kind == INPUT_POLICY_SET ? keep_document(brought, logged, err) : 0;
 }
 
-int log_brought_see(struct log_brought *brought, const struct model_table *models,
-                    const void *body, size_t size, bool is_first, struct err *err)
+int log_brought_see(struct log_brought *brought, const void *body, size_t size, bool is_first,
+                    struct err *err)
 {
         struct logged_input logged;
         int rc;
@@ -83,16 +92,23 @@ int log_brought_see(struct log_brought *brought, const struct model_table *model
         rc = log_input_parse(body, size, &logged, err);
         if (rc)
                 return rc;
-        rc = log_brought_take(brought, models, &logged, err);
+        rc = log_brought_take(brought, &logged, err);
         logged_input_done(&logged);
         return rc;
 }
 
-static int make_accounts(const struct log_brought *brought, struct accounts **ret_accounts,
-                         struct err *err)
+static int make_accounts(struct log_brought *brought, const struct model_table *models,
+                         struct accounts **ret_accounts, struct err *err)
 {
-        if (!brought->policy)
+        int rc;
+
+        if (!brought->document)
                 return err_set(err, ERR_INPUT, "a policy came into force that no input brought");
+        policy_doc_free(brought->policy);
+        brought->policy = NULL;
+        rc = log_policy_read(brought->document, brought->revision, models, &brought->policy, err);
+        if (rc)
+                return rc;
         *ret_accounts = accounts_new(brought->policy->tenancy, err);
         return *ret_accounts ? 0 : -ERR_NOMEM;
 }
@@ -106,20 +122,21 @@ static int find_windows(const struct log_brought *brought,
         return 0;
 }
 
-int log_brought_give(const struct log_brought *brought, struct fact *fact, struct err *err)
+int log_brought_give(struct log_brought *brought, const struct model_table *models,
+                     struct fact *fact, struct err *err)
 {
         if (fact->kind == FACT_POLICY_IN)
-                return make_accounts(brought, &fact->accounts, err);
+                return make_accounts(brought, models, &fact->accounts, err);
         if (fact->kind == FACT_MAINTENANCE_IN)
                 return find_windows(brought, &fact->maintenance, err);
         return 0;
 }
 
-int log_brought_give_input(const struct log_brought *brought, struct input *input,
-                           struct err *err)
+int log_brought_give_input(struct log_brought *brought, const struct model_table *models,
+                           struct input *input, struct err *err)
 {
         if (input->kind == INPUT_POLICY_SET)
-                return make_accounts(brought, &input->accounts, err);
+                return make_accounts(brought, models, &input->accounts, err);
         if (input->kind == INPUT_MAINTENANCE_SET)
                 return find_windows(brought, &input->maintenance, err);
         return 0;
@@ -133,5 +150,7 @@ struct policy_doc *log_brought_settle(struct log_brought *brought, const struct 
                 return NULL;
         assert(policy);
         brought->policy = NULL;
+        mem_free(brought->document);
+        brought->document = NULL;
         return policy;
 }

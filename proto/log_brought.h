@@ -20,8 +20,9 @@ struct model_table;
 struct policy_doc;
 
 struct log_brought {
-        struct policy_doc *policy;      /* the newest one that came; NULL: none, or settled */
+        char *document;                 /* the newest policy that came; NULL: none, or settled */
         uint64_t revision;
+        struct policy_doc *policy;      /* given, and not yet settled */
         struct maintenance *windows;
         bool has_bounds;
         struct state_bounds bounds;     /* of a pool from its first record on */
@@ -35,17 +36,18 @@ int log_policy_read(const char *text, uint64_t revision, const struct model_tabl
 
 /* Looks at the body of an input's record, and reads it where it brings something (`is_first`: it is
  * record 1, which has the bounds). 0, -ERR_INPUT, -ERR_NOMEM. */
-int log_brought_see(struct log_brought *brought, const struct model_table *models,
-                    const void *body, size_t size, bool is_first, struct err *err);
+int log_brought_see(struct log_brought *brought, const void *body, size_t size, bool is_first,
+                    struct err *err);
 /* The same of an input that was parsed; takes its windows over. */
-int log_brought_take(struct log_brought *brought, const struct model_table *models,
-                     struct logged_input *logged, struct err *err);
+int log_brought_take(struct log_brought *brought, struct logged_input *logged, struct err *err);
 
-/* Puts it into the fact, or into the input that is to be decided. 0, -ERR_INPUT (it was never
- * brought), -ERR_NOMEM. Accounts that are not applied are the caller's to free. */
-int log_brought_give(const struct log_brought *brought, struct fact *fact, struct err *err);
-int log_brought_give_input(const struct log_brought *brought, struct input *input,
-                           struct err *err);
+/* Puts it into the fact, or into the input that is to be decided. A policy is read only now: it may
+ * name device models that the log tells with the facts. 0, -ERR_INPUT (it was never brought, or
+ * cannot be read), -ERR_NOMEM. Accounts that are not applied are the caller's to free. */
+int log_brought_give(struct log_brought *brought, const struct model_table *models,
+                     struct fact *fact, struct err *err);
+int log_brought_give_input(struct log_brought *brought, const struct model_table *models,
+                           struct input *input, struct err *err);
 
 /* Behind a fact that was applied: the policy is the caller's from here on. NULL: nothing changes.
  */

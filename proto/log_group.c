@@ -220,8 +220,7 @@ static int enter_word(json_t *json, struct vocab *vocab, enum vocab_kind kind, s
         return vocab_enter(vocab, kind, numbers, count * sizeof *numbers, err);
 }
 
-/* Entries get the numbers that they had. Some may be there already: a snapshot has words that were
- * logged behind it. */
+/* Entries get the numbers that they had: where one is there already, the log does not follow. */
 static int enter_words(const json_t *words, struct vocab *vocab, struct logged_words *logged,
                        struct err *err)
 {
@@ -230,19 +229,18 @@ static int enter_words(const json_t *words, struct vocab *vocab, struct logged_w
         for (unsigned kind = 0; words && kind < VOCAB_KINDS_END; kind++) {
                 const json_t *list = json_object_get(words, word_kinds[kind]);
                 json_int_t id = json_integer_value(json_array_get(from, kind));
-                if (id < 0 || id > vocab_count(vocab, kind))
-                        return err_set(err, ERR_INPUT, "the vocabulary of the log has a gap");
+                if (list && vocab_count(vocab, kind) != (uint64_t)id)
+                        return err_set(err, ERR_INPUT,
+                                       "the vocabulary of the log has a gap or an overlap");
                 for (size_t i = 0; i < json_array_size(list); i++) {
                         int rc = enter_word(json_array_get(list, i), vocab, kind, err);
                         if (rc < 0)
                                 return rc;
                         if (rc != ++id)
                                 return err_set(err, ERR_INPUT,
-                                               "an entry of the vocabulary has another number "
-                                               "than in the log");
+                                               "an entry of the vocabulary stands twice");
                 }
-                if (words)
-                        logged->counts[kind] = (uint32_t)id;
+                logged->counts[kind] = vocab_count(vocab, kind);
         }
         return 0;
 }

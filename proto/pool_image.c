@@ -12,22 +12,15 @@ static const struct field run_list[] = {
         FIELD(pool_run, stops), FIELD(pool_run, wish),  FIELD(pool_run, members_count)};
 static const struct fields run_fields = FIELDS(run_list);
 
-/* policy_revision, now_ms; then, since words are counted apart, the counts and models. */
-enum { HEAD_OLDER = 2, HEAD_NUMBERS = 2 + VOCAB_KINDS_END + 1 };
-
 void pool_image_write(const struct pool_image *image, const struct model_table *models,
                       uint32_t models_listed, const struct pool_run *runs, size_t runs_count,
                       struct text *out)
 {
-        uint64_t head[HEAD_NUMBERS] = {image->policy_revision, (uint64_t)image->now_ms};
-        uint32_t count = (uint32_t)model_count(models);
+        const uint64_t head[] = {image->policy_revision, (uint64_t)image->now_ms};
 
-        for (unsigned kind = 0; kind < VOCAB_KINDS_END; kind++)
-                head[2 + kind] = image->words.counts[kind];
-        head[HEAD_NUMBERS - 1] = image->words.models;
-        image_write_numbers(out, "core", FIELD_U64, head, HEAD_NUMBERS);
-        image_begin_strings(out, "unlisted models", count - models_listed);
-        for (uint32_t m = models_listed; m < count; m++) {
+        image_write_numbers(out, "core", FIELD_U64, head, 2);
+        image_begin_strings(out, "unlisted models", image->models - models_listed);
+        for (uint32_t m = models_listed; m < image->models; m++) {
                 const char *name = model_get(models, m)->name;
                 image_write_string(out, name, strlen(name));
         }
@@ -73,42 +66,21 @@ static int read_runs(struct image_in *in, uint32_t max, struct pool_run **ret_ru
         return rc;
 }
 
-/* Numbers of words and models are of 32 bits; what they count is checked when the state is here. */
-static int take_counts(const uint64_t *head, struct logged_words *words, struct err *err)
-{
-        for (unsigned n = 2; n < HEAD_NUMBERS; n++)
-                if (head[n] > UINT32_MAX)
-                        return err_set(err, ERR_INPUT, "snapshot: its head cannot be");
-        for (unsigned kind = 0; kind < VOCAB_KINDS_END; kind++)
-                words->counts[kind] = (uint32_t)head[2 + kind];
-        words->models = (uint32_t)head[HEAD_NUMBERS - 1];
-        return 0;
-}
-
 int pool_image_read(struct image_in *in, struct model_table *models, uint32_t models_listed,
-                    uint32_t runs_max, struct pool_image *ret_image, bool *ret_is_older,
-                    struct pool_run **ret_runs, size_t *ret_runs_count, struct err *err)
+                    uint32_t runs_max, struct pool_image *ret_image, struct pool_run **ret_runs,
+                    size_t *ret_runs_count, struct err *err)
 {
-        struct pool_image image = {0};
-        uint64_t head[HEAD_NUMBERS], unlisted;
+        uint64_t head[2], unlisted;
         size_t count = 0;
-        int rc = image_read_numbers(in, "core", FIELD_U64, head, HEAD_NUMBERS, &count, err);
+        int rc = image_read_numbers(in, "core", FIELD_U64, head, 2, &count, err);
 
-        if (rc == 0 && count != HEAD_NUMBERS && count != HEAD_OLDER)
+        if (rc == 0 && count != 2)
                 rc = err_set(err, ERR_INPUT, "snapshot: its head is cut short");
-        if (rc || (rc = read_models(in, models, &unlisted, err)) < 0)
+        if (rc || (rc = read_models(in, models, &unlisted, err)) < 0 ||
+            (rc = read_runs(in, runs_max, ret_runs, ret_runs_count, err)) < 0)
                 return rc;
-        image.policy_revision = head[0];
-        image.now_ms = (int64_t)head[1];
-        image.words.models = models_listed + (uint32_t)unlisted;
-        if (count == HEAD_NUMBERS && (rc = take_counts(head, &image.words, err)) < 0)
-                return rc;
-        if (image.words.models > model_count(models))
-                return err_set(err, ERR_INPUT, "snapshot: more models were logged than it has");
-        rc = read_runs(in, runs_max, ret_runs, ret_runs_count, err);
-        if (rc)
-                return rc;
-        *ret_is_older = count == HEAD_OLDER;
-        *ret_image = image;
+        *ret_image = (struct pool_image){.policy_revision = head[0],
+                                         .now_ms = (int64_t)head[1],
+                                         .models = models_listed + (uint32_t)unlisted};
         return 0;
 }

@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "proto/image.h"
-#include "proto/log_group.h"
 
 struct err;
 struct model_table;
@@ -19,9 +18,7 @@ struct text;
 struct pool_image {
         uint64_t policy_revision;       /* 0: none is in force */
         int64_t now_ms;
-        /* How much of vocabulary and models stands in the log so far. The state may hold more:
-         * words of requests that were only tried. They are logged with the next facts. */
-        struct logged_words words;
+        uint32_t models;                /* of the table, those that no table knew included */
 };
 
 /* A run, by the workload's number; of those that run, or did. */
@@ -37,14 +34,14 @@ struct pool_run {
 /* More runs than any pool has: for readers that do not know its bounds. */
 #define POOL_IMAGE_RUNS_MAX (1u << 22)
 
-/* Models from `models_listed` on are those that no table knew. */
+/* Models from `models_listed` to image->models are those that no table knew. Every word of the state
+ * must stand in the log by then (log_facts_begin). */
 void pool_image_write(const struct pool_image *image, const struct model_table *models,
                       uint32_t models_listed, const struct pool_run *runs, size_t runs_count,
                       struct text *out);
 
 /* Reads up to the runs, and adds such models to the table; the state stands next. *ret_runs is
- * freed with mem_free(). `words` of an older image are all that the state has: *ret_is_older, and
- * the caller counts them when he has the state. 0, -ERR_INPUT, -ERR_RANGE, -ERR_NOMEM. */
+ * freed with mem_free(). 0, -ERR_INPUT, -ERR_RANGE, -ERR_NOMEM. */
 int pool_image_read(struct image_in *in, struct model_table *models, uint32_t models_listed,
-                    uint32_t runs_max, struct pool_image *ret_image, bool *ret_is_older,
-                    struct pool_run **ret_runs, size_t *ret_runs_count, struct err *err);
+                    uint32_t runs_max, struct pool_image *ret_image, struct pool_run **ret_runs,
+                    size_t *ret_runs_count, struct err *err);

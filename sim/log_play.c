@@ -286,7 +286,7 @@ static int submit(struct play *play, const struct input *logged, struct err *err
 static int tell(struct play *play, struct input *input, struct err *err)
 {
         struct err why = {0};
-        int rc = log_brought_give_input(&play->pool.brought, input, err);
+        int rc = log_brought_give_input(&play->pool.brought, play->pool.models, input, err);
 
         if (rc)
                 return rc;
@@ -295,6 +295,13 @@ static int tell(struct play *play, struct input *input, struct err *err)
                 return err_set(err, ERR_NOMEM, "out of memory");
         play->played->inputs_left_out += rc != 0;
         return 0;
+}
+
+static uint64_t workload_of(const struct input *input)
+{
+        return input->kind == INPUT_HOLD_CHANGED ? input->hold.workload
+               : input->kind == INPUT_STOP_ASKED ? input->stop.workload
+                                                 : input->workload;
 }
 
 static int take_input(struct play *play, struct input *input, struct err *err)
@@ -306,9 +313,8 @@ static int take_input(struct play *play, struct input *input, struct err *err)
                 return set_policy(play, err);
         case INPUT_CANCELLED:
         case INPUT_HOLD_CHANGED:
-                if (state_workload(play->pool.state,
-                                   input->kind == INPUT_CANCELLED ? input->workload
-                                                                  : input->hold.workload) == NONE)
+        case INPUT_STOP_ASKED:
+                if (state_workload(play->pool.state, workload_of(input)) == NONE)
                         return 0;       /* it has ended, here */
                 return tell(play, input, err);
         case INPUT_NODE_JOINED:
@@ -351,15 +357,14 @@ static int take_facts(struct play *play, const struct record *record, struct err
         int rc = log_words_parse(record->body, record->size, play->pool.state->vocab,
                                  play->pool.models, &play->pool.words, err);
 
-        if (rc == 0 && !play->has_input)
-                rc = err_set(err, ERR_INPUT, "facts without an input");
+        if (!play->has_input)
+                return rc;              /* words alone */
         if (rc == 0)
                 rc = happen_until(play, record->at_ms, record->seq - 1, err);
         play->now_ms = play->pool.now_ms;
         if (rc == 0)
                 rc = take_input(play, &play->input.input, err);
-        if (play->has_input)
-                logged_input_done(&play->input);
+        logged_input_done(&play->input);
         play->has_input = false;
         return rc;
 }

@@ -66,8 +66,7 @@ static int load_policy(struct log_pool *pool, struct store *store, uint64_t revi
         return rc;
 }
 
-static int read_state(struct log_pool *pool, const struct image_in *in, bool is_older,
-                      struct err *err)
+static int read_state(struct log_pool *pool, const struct image_in *in, struct err *err)
 {
         struct state *state;
         int rc = state_image_read(in->at, (size_t)(in->end - in->at), pool->models,
@@ -77,7 +76,7 @@ static int read_state(struct log_pool *pool, const struct image_in *in, bool is_
                 return rc;
         state_free(pool->state);
         pool->state = state;
-        for (unsigned kind = 0; is_older && kind < VOCAB_KINDS_END; kind++)
+        for (unsigned kind = 0; kind < VOCAB_KINDS_END; kind++)
                 pool->words.counts[kind] = vocab_count(state->vocab, kind);
         return 0;
 }
@@ -89,17 +88,16 @@ static int read_body(struct log_pool *pool, struct store *store, const void *bod
         struct pool_image image;
         struct pool_run *runs;          /* the controller's matter */
         size_t runs_count;
-        bool is_older;
         int rc = pool_image_read(&in, pool->models, pool->models_listed, POOL_IMAGE_RUNS_MAX,
-                                 &image, &is_older, &runs, &runs_count, err);
+                                 &image, &runs, &runs_count, err);
 
         if (rc)
                 return rc;
         mem_free(runs);
-        pool->words = image.words;
+        pool->words.models = image.models;
         pool->now_ms = image.now_ms;
         rc = load_policy(pool, store, image.policy_revision, err);
-        return rc ? rc : read_state(pool, &in, is_older, err);
+        return rc ? rc : read_state(pool, &in, err);
 }
 
 int log_pool_restore(struct log_pool *pool, struct store *store, const struct snapshot *about,
@@ -144,7 +142,7 @@ static void take_time(struct log_pool *pool, const struct record *record)
 int log_pool_take_input(struct log_pool *pool, const struct record *record,
                         struct logged_input *logged, struct err *err)
 {
-        int rc = log_brought_take(&pool->brought, pool->models, logged, err);
+        int rc = log_brought_take(&pool->brought, logged, err);
 
         if (rc == 0 && record->seq == 1 && pool->brought.has_bounds)
                 rc = take_bounds(pool, err);
@@ -171,7 +169,7 @@ void log_pool_apply(struct log_pool *pool, const struct fact *fact)
 static int see_fact(void *arg, struct fact *fact, struct err *err)
 {
         struct log_pool *pool = arg;
-        int rc = log_brought_give(&pool->brought, fact, err);
+        int rc = log_brought_give(&pool->brought, pool->models, fact, err);
 
         if (rc == 0)
                 log_pool_apply(pool, fact);
@@ -183,7 +181,7 @@ int log_pool_follow(struct log_pool *pool, const struct record *record, struct e
         int rc = 0;
 
         if (record->kind == RECORD_INPUT) {
-                rc = log_brought_see(&pool->brought, pool->models, record->body, record->size,
+                rc = log_brought_see(&pool->brought, record->body, record->size,
                                      record->seq == 1, err);
                 if (rc == 0 && record->seq == 1 && pool->brought.has_bounds)
                         rc = take_bounds(pool, err);

@@ -188,7 +188,7 @@ static int decide(struct replay *replay, struct err *ret_refusal, struct err *er
         struct log_pool *pool = &replay->pool;
         struct group group = {.more = true};
         uint32_t count = 0;
-        int rc = log_brought_give_input(&pool->brought, &input, err);
+        int rc = log_brought_give_input(&pool->brought, pool->models, &input, err);
 
         if (rc)
                 return rc;
@@ -233,8 +233,6 @@ static int take_facts(struct replay *replay, const struct record *record, struct
         struct err refusal = {0};
         int rc;
 
-        if (!replay->has_input)
-                return err_set(err, ERR_INPUT, "facts without an input");
         pool->seq = record->seq;
         rc = log_words_parse(record->body, record->size, pool->state->vocab, pool->models,
                              &pool->words, err);
@@ -242,7 +240,10 @@ static int take_facts(struct replay *replay, const struct record *record, struct
                 return rc;
         replay->facts.size = 0;
         log_facts_begin(pool->state->vocab, pool->models, &before, &replay->facts);
-        rc = decide(replay, &refusal, err);
+        if (replay->has_input)
+                rc = decide(replay, &refusal, err);
+        else
+                log_facts_end(&replay->facts);  /* words alone */
         if (rc == 0)
                 rc = compare(replay, record, facts_before, &refusal, err);
         logged_input_done(&replay->input);

@@ -71,11 +71,11 @@ static void leaves(struct log_run *run, int64_t lost_ms, int64_t now_ms)
         run->runs = false;
 }
 
-/* An end of its own is no stop, and loses nothing by a decision. */
+/* An end of its own, or one that its owner asked for, is no stop: no decision took it away. */
 static bool is_stop(enum release_cause cause)
 {
         return cause != RELEASE_EXITED && cause != RELEASE_FAILED && cause != RELEASE_CANCELLED &&
-               cause != RELEASE_TIMED_OUT;
+               cause != RELEASE_TIMED_OUT && cause != RELEASE_ASKED;
 }
 
 static void sees_release(struct log_run *run, const struct fact *fact, int64_t now_ms)

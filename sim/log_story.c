@@ -219,6 +219,7 @@ static int tell_input(struct reading *reading, const struct input *input,
         /* Told by the log when the work is played again: they do not depend on what is decided. */
         case INPUT_CANCELLED:
         case INPUT_HOLD_CHANGED:
+        case INPUT_STOP_ASKED:
         case INPUT_NODE_JOINED:
         case INPUT_NODE_CHANGED:
         case INPUT_NODE_FAILED:

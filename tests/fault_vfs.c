@@ -597,6 +597,11 @@ void fault_vfs_free(struct fault_vfs *vfs)
         mem_free(vfs);
 }
 
+const char *fault_vfs_name(const struct fault_vfs *vfs)
+{
+        return vfs->vfs.zName;
+}
+
 uint64_t fault_vfs_operations(const struct fault_vfs *vfs)
 {
         return vfs->operations;

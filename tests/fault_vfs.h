@@ -35,6 +35,7 @@ enum fault_kind {
 /* Registered with SQLite under `name`, which is borrowed. Ends the program without memory. */
 struct fault_vfs *fault_vfs_new(const char *name);
 void fault_vfs_free(struct fault_vfs *vfs);             /* no connection is open any more */
+const char *fault_vfs_name(const struct fault_vfs *vfs);
 
 uint64_t fault_vfs_operations(const struct fault_vfs *vfs);     /* so far */
 

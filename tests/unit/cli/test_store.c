@@ -119,15 +119,15 @@ static void a_call_that_cannot_be_meant_says_the_way_out(void **state)
 {
         (void)state;
         const struct child_row rows[] = {
-                {"store", 2, "", "usage: berth store check FILE..."},
+                {"store", 2, "", "say what to do; known: 'check'"},
                 {"store chek x", 2, "", "did you mean 'check'?"},
-                {"store export @pool.db", 2, "", "export takes two files: berth store export"},
-                {"store compact @pool.db @new.db", 2, "", "compact takes one store"},
+                {"store export @pool.db", 2, "", "name what to work on: berth store export STORE FILE"},
+                {"store compact @pool.db @new.db", 2, "", "is one argument too many"},
                 {"store check @none", 2, "", "No such file"},
                 {"store check @p.yaml", 2, "", "p.yaml"},
                 {"store export @pool.db @x.export --key @p.yaml", 2, "",
-                 "--key does not go with export"},
-                {"store check @pool.db --records 3", 2, "", "--records does not go with check"},
+                 "--key goes with check, compact only"},
+                {"store check @pool.db --records 3", 2, "", "--records goes with compact only"},
                 {"store compact @pool.db --records 40000", 2, "", "--records"},
                 {"store compact @pool.db --usage some", 2, "", "--usage"},
                 {"store check @pool.db --json @pool.db", 2, "", "is read by this run"},

@@ -182,7 +182,7 @@ static void a_log_decided_again_is_the_same_over_restarts(void **state)
                 assert_int_equal(result.from_seq, 0);
                 assert_true(result.facts > 150);
                 assert_true(result.inputs > 150);
-                assert_int_equal(result.last_seq, 2 * result.inputs);
+                assert_true(result.last_seq >= 2 * result.inputs);      /* words stand alone too */
                 assert_true(it % 2 == 1 || result.snapshots > 0);
                 log_replay_result_done(&result);
                 remove_store(path);

@@ -1,0 +1,559 @@
+/* Agents: what they say of their runs, and what they are told. */
+#include "tests/unit/check.h"
+
+#include <stdarg.h>
+
+#include "base/mem.h"
+#include "controller/exchange.h"
+#include "controller/nodes.h"
+#include "tests/unit/controller/world.h"
+
+static struct world world;
+
+static void report(const char *node, const char *runs)
+{
+        json_t *answer = world_report(&world, node, runs);
+        if (!answer)
+                fail_msg("%s: %s", node, world.err.text);
+        json_decref(answer);
+}
+
+static int begin(void **state)
+{
+        (void)state;
+        world_init(&world, "exchange");
+        world_furnish(&world);
+        report("n1", "[]");
+        report("n2", "[]");
+        report("n3", "[]");
+        return 0;
+}
+
+static int end(void **state)
+{
+        (void)state;
+        world_done(&world);
+        return 0;
+}
+
+/* What an agent says of one member. */
+static const char *run(uint64_t id, unsigned member, const char *rest)
+{
+        static char text[8][200];
+        static unsigned count;
+        const struct work *work = world_work(&world, id);
+        char *room = text[count++ % 8];
+        snprintf(room, sizeof text[0], "[{\"workload\":%u,\"member\":%u,\"epoch\":%u,%s}]",
+                 (unsigned)id, member, work ? (unsigned)work->epoch : 0, rest);
+        return room;
+}
+
+static const char *node_of(uint64_t id, unsigned member)
+{
+        const struct state *state = core_state(world.live.core);
+        uint32_t slot = state_workload(state, id);
+        assert_int_not_equal(slot, NONE);
+        for (uint32_t at = state->workloads[slot].first_member; at != NONE;
+             at = state->members[at].next)
+                if (state->members[at].number == member)
+                        return live_node_of(&world.live, state->members[at].node)->name;
+        return NULL;
+}
+
+/* The agent of the node where the member is says that, and the answer's run of it (NULL: none). */
+static json_t *say(uint64_t id, unsigned member, const char *rest)
+{
+        static json_t *kept;
+        json_t *answer = world_report(&world, node_of(id, member), run(id, member, rest)), *it;
+        size_t i;
+        if (!answer)
+                fail_msg("%s", world.err.text);
+        json_decref(kept);
+        kept = answer;
+        json_array_foreach(json_object_get(answer, "runs"), i, it)
+                if ((uint64_t)json_integer_value(json_object_get(it, "workload")) == id &&
+                    json_integer_value(json_object_get(it, "member")) == member)
+                        return it;
+        return NULL;
+}
+
+#define RUNNING "\"phase\":\"running\""
+#define READY   "\"phase\":\"ready\""
+#define WELL    "\"phase\":\"exited\",\"exit_code\":0"
+#define BADLY   "\"phase\":\"exited\",\"exit_code\":3"
+#define TERMED  "\"phase\":\"exited\",\"signal\":15"
+
+static void expect_row(uint64_t id, const char *wanted)
+{
+        char is[32], detail[512];
+        world_row(&world, id, is, detail);
+        assert_string_equal(is, wanted);
+}
+
+static bool is_up(const char *name)
+{
+        const struct state *state = core_state(world.live.core);
+        uint32_t node = state_node(state, nodes_find(world.live.nodes, name)->desc.name);
+        return node != NONE && state->nodes[node].status == NODE_UP;
+}
+
+static void a_report_that_cannot_be_meant_is_refused(void **state)
+{
+        (void)state;
+        static const struct {
+                const char *report, *why;
+        } rows[] = {
+                {"{}", "field 'protocol': this controller speaks version 1"},
+                {"{\"protocol\":2,\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}", "the agent 2"},
+                {"{\"protocol\":1,\"agent\":\"1\",\"boot\":\"b\"}", "field 'runs'"},
+                {"{\"protocol\":1,\"agent\":\"1\",\"boot\":\"b\",\"runs\":{}}", "field 'runs'"},
+                {"{\"protocol\":1,\"boot\":\"b\",\"runs\":[]}", "field 'agent'"},
+                {"{\"protocol\":1,\"agent\":\"1\",\"runs\":[]}", "field 'boot'"},
+        };
+        for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
+                assert_null(world_exchange(&world, "n1", json_loads(rows[r].report, 0, NULL)));
+                assert_int_equal(world.err.code, ERR_INPUT);
+                check_has(world.err.text, rows[r].why);
+        }
+        assert_null(world_report(&world, "n4", "[]"));
+        report("n1", "[1, {}, {\"phase\":\"flying\"}, {\"workload\":1,\"phase\":\"running\"}]");
+}
+
+static void a_run_says_all_that_an_agent_needs(void **state)
+{
+        (void)state;
+        uint64_t id = world_job(&world, "web", "j", 1);
+        json_t *it = say(id, 0, "\"phase\":\"starting\"");
+        assert_non_null(it);
+        assert_int_equal(json_integer_value(json_object_get(it, "epoch")),
+                         world_work(&world, id)->epoch);
+        assert_string_equal(json_string_value(json_object_get(it, "name")), "j");
+        assert_string_equal(json_string_value(json_object_get(it, "tenant")), "web");
+        assert_int_equal(json_array_size(json_object_get(it, "command")), 2);
+        assert_int_equal(json_array_size(json_object_get(it, "devices")), 1);
+        assert_true(json_is_true(json_object_get(it, "go")));
+        assert_true(json_is_null(json_object_get(it, "stop")));
+}
+
+static void what_an_agent_may_start_is_durable(void **state)
+{
+        (void)state;
+        struct submitted submitted;
+        assert_int_equal(world_submit(&world,
+                                      "{kind: Workload, name: j, tenant: web, each: {devices: 1},"
+                                      " run: {command: [x]}}",
+                                      NULL, &submitted),
+                         0);
+        const struct node_entry *node = nodes_find(world.live.nodes, node_of(submitted.first_id, 0));
+        assert_false(core_is_durable(world.live.core, node->changed_seq));
+        assert_int_equal(node->changed_seq, world_work(&world, submitted.first_id)->epoch);
+        world_settle(&world);
+        assert_true(core_is_durable(world.live.core, node->changed_seq));
+}
+
+static void work_ends_as_its_processes_did(void **state)
+{
+        (void)state;
+        uint64_t well = world_job(&world, "web", "a", 1), badly = world_job(&world, "web", "b", 1),
+                 refused = world_job(&world, "web", "c", 1);
+        char is[32], detail[512];
+        say(well, 0, RUNNING);
+        assert_null(say(well, 0, WELL));
+        assert_null(say(badly, 0, BADLY));
+        assert_null(say(refused, 0, "\"phase\":\"refused\""));
+        expect_row(well, "succeeded");
+        expect_row(refused, "failed");
+        world_row(&world, badly, is, detail);
+        assert_string_equal(is, "failed");
+        check_has(detail, "\"exit_code\":3");
+        report("n1", run(well, 0, WELL));       /* late, and again */
+        expect_row(well, "succeeded");
+}
+
+static void what_is_said_of_another_run_means_nothing(void **state)
+{
+        (void)state;
+        uint64_t id = world_job(&world, "web", "j", 1);
+        char text[200];
+        const char *node = node_of(id, 0);
+        snprintf(text, sizeof text,
+                 "[{\"workload\":%u,\"member\":0,\"epoch\":%u,\"phase\":\"exited\"},"
+                 "{\"workload\":%u,\"member\":7,\"epoch\":%u,\"phase\":\"exited\"},"
+                 "{\"workload\":999,\"member\":0,\"epoch\":1,\"phase\":\"exited\"}]",
+                 (unsigned)id, (unsigned)world_work(&world, id)->epoch - 1, (unsigned)id,
+                 (unsigned)world_work(&world, id)->epoch);
+        report(node, text);
+        assert_int_equal(world_work(&world, id)->members[0].phase, PHASE_UNKNOWN);
+        report(strcmp(node, "n1") ? "n1" : "n2", run(id, 0, BADLY));    /* not its node */
+        assert_non_null(world_work(&world, id));
+}
+
+/* ---- gangs ---- */
+
+static void a_gang_goes_when_all_of_it_is_ready(void **state)
+{
+        (void)state;
+        uint64_t id = world_job(&world, "web", "gang", 6);      /* on two nodes */
+        for (unsigned m = 0; m < 6; m++)
+                assert_true(json_is_false(json_object_get(say(id, m, READY), "go")) == (m < 5));
+        json_t *it = say(id, 0, RUNNING);
+        assert_true(json_is_true(json_object_get(it, "go")));
+        assert_int_equal(json_integer_value(json_object_get(it, "world")), 6);
+        json_t *addresses = json_object_get(it, "addresses");
+        for (unsigned m = 0; m < 6; m++)
+                assert_string_equal(json_string_value(json_array_get(addresses, m)),
+                                    node_of(id, m));
+}
+
+static void a_gang_ends_as_a_whole(void **state)
+{
+        (void)state;
+        uint64_t id = world_job(&world, "web", "gang", 6);
+        for (unsigned m = 0; m < 6; m++)
+                say(id, m, RUNNING);
+        const struct node_entry *other = nodes_find(world.live.nodes, node_of(id, 0));
+        uint64_t generation = other->generation;
+        say(id, 5, BADLY);
+        assert_true(other->generation > generation);    /* it is told */
+        for (unsigned m = 0; m < 5; m++) {
+                json_t *stop = json_object_get(say(id, m, RUNNING), "stop");
+                assert_string_equal(json_string_value(json_object_get(stop, "cause")),
+                                    "a member ended");
+                assert_int_equal(json_integer_value(json_object_get(stop, "until_ms")), 0);
+        }
+        for (unsigned m = 0; m < 5; m++) {
+                expect_row(id, "live");
+                say(id, m, TERMED);
+        }
+        expect_row(id, "failed");
+        state_check(core_state(world.live.core));
+}
+
+static void a_member_that_ended_well_lets_the_others_go_on(void **state)
+{
+        (void)state;
+        uint64_t id = world_job(&world, "web", "gang", 2);
+        say(id, 0, RUNNING);
+        say(id, 1, RUNNING);
+        assert_non_null(say(id, 0, WELL));              /* until all have */
+        assert_true(json_is_null(json_object_get(say(id, 1, RUNNING), "stop")));
+        assert_null(say(id, 1, WELL));
+        expect_row(id, "succeeded");
+}
+
+/* ---- the end of running work ---- */
+
+static void cancelled_work_is_told_and_gone_when_its_processes_are(void **state)
+{
+        (void)state;
+        uint64_t id = world_job(&world, "web", "j", 1);
+        struct ack ack = {0};
+        say(id, 0, RUNNING);
+        assert_int_equal(world_cancel(&world, id, &ack), 0);
+        world_settle(&world);
+        assert_int_equal(ack.calls, 1);
+        json_t *stop = json_object_get(say(id, 0, RUNNING), "stop");
+        assert_string_equal(json_string_value(json_object_get(stop, "cause")), "cancelled");
+        expect_row(id, "live");
+        say(id, 0, TERMED);
+        expect_row(id, "cancelled");
+}
+
+static void a_cancel_outlives_the_controller_and_the_node(void **state)
+{
+        (void)state;
+        for (unsigned with_snapshot = 0; with_snapshot < 2; with_snapshot++) {
+                uint64_t id = world_job(&world, "web", "j", 1);
+                say(id, 0, RUNNING);
+                assert_int_equal(world_cancel(&world, id, NULL), 0);
+                world_settle(&world);
+                if (with_snapshot)
+                        assert_int_equal(core_snapshot(world.live.core, NULL), 0);
+                world_settle(&world);
+                world_crash(&world, FAULT_LOSE_ALL, 1);
+                world_start(&world);
+                json_t *stop = json_object_get(say(id, 0, RUNNING), "stop");
+                assert_string_equal(json_string_value(json_object_get(stop, "cause")),
+                                    "cancelled");
+                char node[8];
+                snprintf(node, sizeof node, "%s", node_of(id, 0));
+                for (unsigned t = 0; t < 25 && world_work(&world, id); t++) {
+                        world_tick(&world, 2000);               /* its node is silent */
+                        for (unsigned n = 1; n <= 3; n++) {
+                                char name[4];
+                                snprintf(name, sizeof name, "n%u", n);
+                                if (strcmp(name, node) != 0)
+                                        report(name, "[]");
+                        }
+                }
+                assert_null(world_work(&world, id));
+                expect_row(id, "cancelled");
+                report(node, "[]");
+                report(node, "[]");
+        }
+}
+
+/* Two jobs of lab fill the pool; web asks for what it is promised. One of them is told. */
+static uint64_t tell_one(void)
+{
+        uint64_t first = world_job(&world, "lab/a", "one", 4), second = world_job(&world, "lab/b",
+                                                                                  "two", 4);
+        (void)world_job(&world, "lab/b", "three", 4);
+        (void)world_job(&world, "web", "due", 4);
+        for (unsigned t = 0; t < 3; t++) {
+                world_tick(&world, 1000);
+                for (unsigned n = 1; n <= 3; n++) {
+                        char name[4];
+                        snprintf(name, sizeof name, "n%u", n);
+                        report(name, "[]");
+                }
+        }
+        const struct state *state = core_state(world.live.core);
+        for (uint64_t id = first; id <= second + 1; id++)
+                if (state->workloads[state_workload(state, id)].notice_until_ms)
+                        return id;
+        fail_msg("nobody was told");
+        return 0;
+}
+
+static int64_t notice_of(uint64_t id)
+{
+        const struct state *state = core_state(world.live.core);
+        return state->workloads[state_workload(state, id)].notice_until_ms;
+}
+
+static void notice_is_given_and_work_that_stopped_after_it_waits_again(void **state)
+{
+        (void)state;
+        uint64_t id = tell_one();
+        int64_t until = notice_of(id);
+        assert_true(until > world.now_ms + 20000);
+        json_t *stop = json_object_get(say(id, 0, RUNNING), "stop");
+        assert_string_equal(json_string_value(json_object_get(stop, "cause")), "preemption");
+        assert_int_equal(json_integer_value(json_object_get(stop, "until_ms")), until);
+        world.now_ms = until;
+        char node[4][8];
+        for (unsigned m = 0; m < 4; m++)
+                snprintf(node[m], sizeof node[m], "%s", node_of(id, m));
+        for (unsigned m = 0; m < 4; m++)
+                report(node[m], run(id, m, TERMED));
+        assert_int_equal(world_work(&world, id)->epoch, 0);
+        assert_int_equal(world_work(&world, id)->stops, 1);
+        expect_row(id, "live");
+}
+
+/* The checkpoint signal ends many a program. */
+static void work_that_leaves_before_its_notice_is_over_has_not_failed(void **state)
+{
+        (void)state;
+        uint64_t id = tell_one();
+        int64_t until = notice_of(id);
+        for (unsigned m = 0; m < 4; m++) {
+                json_decref(world_report(&world, node_of(id, m), run(id, m, TERMED)));
+                assert_int_equal(world.err.code, ERR_OK);
+        }
+        assert_true(world_work(&world, id)->epoch > 0);
+        while (world.now_ms < until) {
+                world_tick(&world, 1000);
+                for (unsigned n = 1; n <= 3; n++) {
+                        char name[4];
+                        snprintf(name, sizeof name, "n%u", n);
+                        report(name, "[]");
+                }
+        }
+        assert_int_equal(world_work(&world, id)->epoch, 0);
+        expect_row(id, "live");
+        assert_int_equal(world_work(&world, id)->stops, 1);
+}
+
+/* ---- silence ---- */
+
+static void others_report(const char *but)
+{
+        for (unsigned n = 1; n <= 3; n++) {
+                char name[4];
+                snprintf(name, sizeof name, "n%u", n);
+                if (strcmp(name, but) != 0)
+                        report(name, "[]");
+        }
+}
+
+static void silence(const char *node)
+{
+        for (unsigned t = 0; t < 17 && is_up(node); t++) {
+                world_tick(&world, 2000);
+                others_report(node);
+        }
+        assert_false(is_up(node));
+}
+
+static void a_silent_node_is_lost_after_its_lease_and_not_before(void **state)
+{
+        (void)state;
+        uint64_t id = world_job(&world, "web", "j", 1);
+        char node[8];
+        snprintf(node, sizeof node, "%s", node_of(id, 0));
+        say(id, 0, RUNNING);
+        int64_t heard_ms = world.now_ms;
+        while (world.now_ms < heard_ms + LEASE_MS_DEFAULT) {
+                assert_true(is_up(node));
+                world_tick(&world, 2000);
+                others_report(node);
+        }
+        assert_true(is_up(node));
+        world_tick(&world, 2000);
+        assert_false(is_up(node));
+        assert_non_null(world_work(&world, id));        /* it waits again, or runs elsewhere */
+        if (world_work(&world, id)->epoch)
+                assert_string_not_equal(node_of(id, 0), node);
+}
+
+static void a_lost_node_is_fenced_until_it_runs_nothing_and_knows_it(void **state)
+{
+        (void)state;
+        uint64_t id = world_job(&world, "web", "j", 1);
+        char node[8], stale[200], left[200];
+        snprintf(node, sizeof node, "%s", node_of(id, 0));
+        say(id, 0, RUNNING);
+        snprintf(left, sizeof left, "%s", run(id, 0, RUNNING));
+        uint64_t seen = nodes_find(world.live.nodes, node)->generation;
+        silence(node);
+        report(node, left);                             /* it still runs it */
+        assert_false(is_up(node));
+        report(node, left);
+        assert_false(is_up(node));
+        snprintf(stale, sizeof stale,
+                 "{\"protocol\":1,\"agent\":\"1\",\"boot\":\"b\",\"runs\":[],\"seen\":%u}",
+                 (unsigned)0);
+        json_t *late = json_loads(stale, 0, NULL);
+        json_object_set_new(late, "seen", json_integer((json_int_t)seen));
+        json_decref(world_exchange(&world, node, late));        /* from before it began to run */
+        assert_false(is_up(node));
+        report(node, "[]");
+        assert_true(is_up(node));
+}
+
+static void a_lost_node_that_comes_clean_joins_at_its_second_report(void **state)
+{
+        (void)state;
+        uint64_t id = world_job(&world, "web", "j", 1);
+        char node[8];
+        snprintf(node, sizeof node, "%s", node_of(id, 0));
+        silence(node);
+        world_crash(&world, FAULT_LOSE_ALL, 1); /* who it waits for does not know either */
+        world_start(&world);
+        assert_false(is_up(node));
+        report(node, "[]");
+        report(node, "[]");
+        assert_true(is_up(node));
+}
+
+static void a_drain_does_not_bring_a_lost_node_back(void **state)
+{
+        (void)state;
+        uint64_t id = world_job(&world, "web", "j", 1);
+        char node[8];
+        snprintf(node, sizeof node, "%s", node_of(id, 0));
+        silence(node);
+        for (unsigned drained = 2; drained-- > 0;) {
+                struct act *act = world_act(&world);
+                int rc = live_drain(&world.live, act, nodes_find(world.live.nodes, node), drained, 0,
+                                    &world.err);
+                assert_int_equal(rc, drained ? 0 : -ERR_INPUT);
+                world_commit(&world, act, NULL);
+                world_settle(&world);
+                assert_false(is_up(node));
+        }
+        report(node, "[]");
+        report(node, "[]");
+        assert_true(is_up(node));
+        const struct state *live = core_state(world.live.core);
+        uint32_t number = state_node(live, nodes_find(world.live.nodes, node)->desc.name);
+        assert_true(live->nodes[number].desc.drained);
+}
+
+static void a_controller_that_slept_calls_nobody_silent(void **state)
+{
+        (void)state;
+        uint64_t id = world_job(&world, "web", "j", 1);
+        say(id, 0, RUNNING);
+        uint64_t epoch = world_work(&world, id)->epoch;
+        world_tick(&world, 2000);
+        world_tick(&world, 3600000);                    /* or its clock was set */
+        assert_true(is_up("n1") && is_up("n2") && is_up("n3"));
+        world_tick(&world, -3600000);
+        assert_true(is_up("n1") && is_up("n2") && is_up("n3"));
+        others_report("");
+        assert_int_equal(world_work(&world, id)->epoch, epoch);
+        silence(node_of(id, 0));                        /* but not for ever */
+}
+
+static void a_restarted_controller_waits_a_lease(void **state)
+{
+        (void)state;
+        world.now_ms += 10 * LEASE_MS_DEFAULT;
+        world_crash(&world, FAULT_LOSE_ALL, 1);
+        world_start(&world);
+        world_tick(&world, 3600000);            /* its clock was set after it had started */
+        world_tick(&world, 14000);
+        world_tick(&world, 14000);
+        assert_true(is_up("n1") && is_up("n2") && is_up("n3"));
+        world_tick(&world, 4000);
+        assert_false(is_up("n1") || is_up("n2") || is_up("n3"));
+}
+
+/* ---- devices ---- */
+
+static void a_broken_device_ends_its_work_and_stays_broken(void **state)
+{
+        (void)state;
+        uint64_t id = world_job(&world, "web", "j", 4);
+        char node[8];
+        snprintf(node, sizeof node, "%s", node_of(id, 0));
+        const struct node_entry *entry = nodes_find(world.live.nodes, node);
+        uint64_t epoch = world_work(&world, id)->epoch;
+        say(id, 0, RUNNING);
+        json_t *it = json_pack("{s:i,s:s,s:s,s:I,s:[],s:[i]}", "protocol", 1, "agent", "1", "boot",
+                               "b", "seen", (json_int_t)entry->generation, "runs", "broken", 2);
+        json_decref(world_exchange(&world, node, it));
+        const struct state *live = core_state(world.live.core);
+        uint32_t number = state_node(live, entry->desc.name);
+        assert_int_equal(live->nodes[number].desc.broken, 1u << 2);
+        assert_int_not_equal(world_work(&world, id)->epoch, epoch);
+        assert_int_equal(world_put_pool(&world, world_pool), 0);        /* says nothing of it */
+        assert_int_equal(live->nodes[number].desc.broken, 1u << 2);
+        world_crash(&world, FAULT_LOSE_ALL, 1);
+        world_start(&world);
+        assert_int_equal(world_put_pool(&world, world_pool), 0);
+        live = core_state(world.live.core);
+        assert_int_equal(live->nodes[number].desc.broken, 1u << 2);
+        report(node, "[]");                     /* it is well again */
+        assert_int_equal(live->nodes[number].desc.broken, 0);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+        const struct CMUnitTest tests[] = {
+                T(a_report_that_cannot_be_meant_is_refused),
+                T(a_run_says_all_that_an_agent_needs),
+                T(what_an_agent_may_start_is_durable),
+                T(work_ends_as_its_processes_did),
+                T(what_is_said_of_another_run_means_nothing),
+                T(a_gang_goes_when_all_of_it_is_ready),
+                T(a_gang_ends_as_a_whole),
+                T(a_member_that_ended_well_lets_the_others_go_on),
+                T(cancelled_work_is_told_and_gone_when_its_processes_are),
+                T(a_cancel_outlives_the_controller_and_the_node),
+                T(notice_is_given_and_work_that_stopped_after_it_waits_again),
+                T(work_that_leaves_before_its_notice_is_over_has_not_failed),
+                T(a_silent_node_is_lost_after_its_lease_and_not_before),
+                T(a_lost_node_is_fenced_until_it_runs_nothing_and_knows_it),
+                T(a_lost_node_that_comes_clean_joins_at_its_second_report),
+                T(a_drain_does_not_bring_a_lost_node_back),
+                T(a_controller_that_slept_calls_nobody_silent),
+                T(a_restarted_controller_waits_a_lease),
+                T(a_broken_device_ends_its_work_and_stays_broken),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
