@@ -65,8 +65,8 @@ void log_facts_add(const struct fact *fact, struct text *body);
 void log_facts_end(struct text *body);
 
 /* Enters the words and models (*logged: all of the log's so far), and gives each fact to `see` in
- * order; a code of its own ends it. `see` puts in what is large. 0, -ERR_INPUT (no such body, or words
- * that do not follow), -ERR_NOMEM. */
+ * order; a code of its own ends it. `see` puts in what is large. 0, -ERR_INPUT (no such body, or
+ * words that do not follow), -ERR_NOMEM. */
 typedef int log_fact_see(void *arg, struct fact *fact, struct err *err);
 int log_facts_parse(const void *body, size_t size, struct vocab *vocab,
                     struct model_table *models, struct logged_words *logged,

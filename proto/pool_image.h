@@ -34,8 +34,8 @@ struct pool_run {
 /* More runs than any pool has: for readers that do not know its bounds. */
 #define POOL_IMAGE_RUNS_MAX (1u << 22)
 
-/* Models from `models_listed` to image->models are those that no table knew. Every word of the state
- * must stand in the log by then (log_facts_begin). */
+/* Models from `models_listed` to image->models are those that no table knew. Every word of the
+ * state must stand in the log by then (log_facts_begin). */
 void pool_image_write(const struct pool_image *image, const struct model_table *models,
                       uint32_t models_listed, const struct pool_run *runs, size_t runs_count,
                       struct text *out);

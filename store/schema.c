@@ -99,7 +99,7 @@ static const char version_1_objects[] =
         "CREATE INDEX objects_live_named ON objects (kind, name, tenant, id) WHERE ended_ms = 0;"
         "CREATE INDEX objects_live_of_tenant ON objects (kind, tenant, id) WHERE ended_ms = 0;"
         "CREATE VIEW workloads AS"
-        " SELECT id, tenant, name, class, owner, state, detail,"
+        " SELECT id, tenant, name, class, owner, state, nullif(detail, '') AS detail,"
         "  strftime('%Y-%m-%dT%H:%M:%fZ', created_ms / 1000.0, 'unixepoch') AS submitted,"
         "  CASE ended_ms WHEN 0 THEN NULL"
         "   ELSE strftime('%Y-%m-%dT%H:%M:%fZ', ended_ms / 1000.0, 'unixepoch') END AS ended"

@@ -121,7 +121,7 @@ static void a_call_that_cannot_be_meant_says_the_way_out(void **state)
         const struct child_row rows[] = {
                 {"store", 2, "", "say what to do; known: 'check'"},
                 {"store chek x", 2, "", "did you mean 'check'?"},
-                {"store export @pool.db", 2, "", "name what to work on: berth store export STORE FILE"},
+                {"store export @pool.db", 2, "", "name what to work on: berth store export"},
                 {"store compact @pool.db @new.db", 2, "", "is one argument too many"},
                 {"store check @none", 2, "", "No such file"},
                 {"store check @p.yaml", 2, "", "p.yaml"},
