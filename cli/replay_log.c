@@ -137,7 +137,7 @@ int replay_log_command(const struct command_call *call)
         log_replay_result_done(&job.check);
         log_what_if_done(&job.what_if);
         if (rc == 0)
-                return job.code;
+                return (int)job.code;
         return rc == -ERR_NOMEM || rc == -ERR_IO || job.is_writing ? EXIT_TROUBLE
                                                                   : EXIT_BAD_INPUT;
 }
