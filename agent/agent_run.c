@@ -229,7 +229,8 @@ static void give_notice(struct agent *agent, const struct live *live)
         const char *signal = spec->stop.signal[0] ? spec->stop.signal : spec->checkpoint_signal;
         if (folder_notice_write(agent->folder, live->key, &spec->stop, live->owner, &err) < 0)
                 say(SAY_ERROR, "notice cannot be written", "error=\"%s\"", err.text);
-        if (signal[0] && live->control >= 0)
+        /* Who ends at once has no time to save anything. */
+        if (signal[0] && live->control >= 0 && spec->stop.until_ms > 0)
                 (void)launch_signal(live->control, signal);
         say(SAY_INFO, "run told to stop", "run=%s cause=%s", run_key_text(live->key, text),
             spec->stop.cause);

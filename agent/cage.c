@@ -100,10 +100,10 @@ int cage_open(const char *base, char ret_root[CAGE_PATH_MAX], struct err *err)
         base = base ? base : own;
         if (snprintf(root, sizeof root, "%s/berth-runs", base) >= CAGE_PATH_MAX)
                 return err_set(err, ERR_RANGE, "the control group's path is too long");
+        if (!has_file(base, "cgroup.procs"))
+                return err_set(err, ERR_NOT_FOUND, "%s is no control group of version 2", base);
         if (mkdir(root, 0755) < 0 && errno != EEXIST)
                 return err_set(err, ERR_IO, "%s: %s", root, strerror(errno));
-        if (!has_file(root, "cgroup.procs"))
-                return err_set(err, ERR_NOT_FOUND, "%s is no control group of version 2", base);
         /* Where the owner does not hand a limit down, runs go without it. */
         for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
                 (void)write_file(base, "cgroup.subtree_control", limits[i]);

@@ -20,6 +20,7 @@
 #define PAUSE_MS_FIRST   100
 #define SLACK_MS         10000 /* an answer is late by so much more than it was to wait */
 #define ANSWERED_COUNT   256   /* requests that were answered are remembered */
+#define ANSWERED_MS      3000  /* for so long: a controller that was restarted may count anew */
 #define NODE_MAX         400
 #define GIVEN_UP_STATUS  503
 
@@ -31,6 +32,12 @@ struct speaker {
         uint64_t said;          /* number of the report it said last */
         unsigned failures;      /* in a row */
         unsigned status;        /* of the newest answer; 0 = there was none */
+};
+
+/* Both connections hear of a request. */
+struct answered {
+        uint64_t request;
+        int64_t at_ms; /* 0 = none */
 };
 
 struct link {
@@ -50,7 +57,7 @@ struct link {
         uint64_t unread;       /* reports up to this one do not know of the newest answer */
         int64_t lease_ms;
         struct link_news out;
-        uint64_t answered[ANSWERED_COUNT];
+        struct answered answered[ANSWERED_COUNT];
         size_t answered_at;
 };
 
@@ -123,29 +130,35 @@ static int call(struct speaker *speaker, const char *body, size_t size,
 
 static bool was_answered(struct link *link, uint64_t request)
 {
+        int64_t now_ms = link_steady_ms();
         bool was = false;
 
         pthread_mutex_lock(&link->lock);
-        for (size_t i = 0; i < ANSWERED_COUNT; i++)
-                was = was || link->answered[i] == request + 1;
+        for (size_t i = 0; i < ANSWERED_COUNT; i++) {
+                const struct answered *one = &link->answered[i];
+                was = was || (one->at_ms > 0 && one->request == request &&
+                              now_ms - one->at_ms < ANSWERED_MS);
+        }
         if (!was)
-                link->answered[link->answered_at++ % ANSWERED_COUNT] = request + 1;
+                link->answered[link->answered_at++ % ANSWERED_COUNT] =
+                        (struct answered){request, now_ms};
         pthread_mutex_unlock(&link->lock);
         return was;
 }
 
-/* What cannot be read, or not be delivered, is left: the controller asks again or gives up. */
+/* Of a run that has written nothing yet, or whose output is kept no longer, there are 0 bytes: who
+ * asks is not left waiting. What cannot be delivered is left: the controller asks again. */
 static void answer_want(struct speaker *speaker, const struct exchange_want *want)
 {
         struct link *link = speaker->link;
-        struct folder_piece piece;
+        struct folder_piece piece = {0};
         struct client_answer answer = {0};
         char path[NODE_MAX + 64], offset[64], total[64];
         const char *headers[] = {offset, total, NULL};
 
-        if (was_answered(link, want->request) ||
-            folder_output(link->setup.folder, want, &piece, NULL) < 0)
+        if (was_answered(link, want->request))
                 return;
+        (void)folder_output(link->setup.folder, want, &piece, NULL);
         snprintf(path, sizeof path, "/v1/nodes/%s/answers/%" PRIu64, link->node, want->request);
         snprintf(offset, sizeof offset, "Berth-Offset: %" PRIu64, piece.offset);
         snprintf(total, sizeof total, "Berth-Size: %" PRIu64, piece.total);
@@ -153,7 +166,7 @@ static void answer_want(struct speaker *speaker, const struct exchange_want *wan
                 .method = "POST",
                 .path = path,
                 .type = "application/octet-stream",
-                .body = piece.bytes,
+                .body = piece.bytes ? piece.bytes : "",
                 .body_size = piece.size,
                 .headers = headers,
         };

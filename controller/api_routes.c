@@ -28,7 +28,10 @@ const struct route api_routes[] = {
         {HTTP_GET, "/v1/fits", "getFits", get_fits},
         {HTTP_GET, "/v1/tenants", "getTenants", get_tenants},
         {HTTP_GET, "/v1/notices", "getNotices", get_notices},
+        {HTTP_GET, "/v1/usage", "getUsage", get_usage},
+        {HTTP_GET, "/v1/events", "getEvents", get_events},
         {HTTP_GET, "/v1/version", "getVersion", get_version},
+        {HTTP_GET, "/metrics", "getMetrics", get_metrics},
         {HTTP_GET, "/healthz", "getHealth", get_health},
         {HTTP_GET, "/readyz", "getReady", get_ready},
 };

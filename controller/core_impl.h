@@ -49,11 +49,13 @@ struct core {
         uint32_t waiting_first, waiting_count, waiting_room;
         uint64_t last_seq, durable_seq; /* decided; on the disk */
         int64_t now_ms;
+        bool has_begun;                 /* its log has an input: the pool's bounds are said */
         bool store_failed;              /* nothing can be committed */
         bool stale;                     /* the state is ahead of the log: it is to be made anew */
         uint32_t models_listed;         /* device models that were there from the start */
         struct core_mail *mail;
         uint64_t next_workload;         /* number of the next one */
+        struct core_figures figures;
         struct core_watch watches[CORE_WATCHES_MAX];
         unsigned watches_count;
 };

@@ -126,7 +126,7 @@ static int load_snapshot(struct recovery *recovery, struct err *err)
                 return rc;
         rc = read_body(core, body, size, err);
         mem_free(body);
-        recovery->told.had_snapshot = true;
+        recovery->told.had_snapshot = core->has_begun = true;
         recovery->told.snapshot_seq = about.seq;
         return rc;
 }
@@ -142,6 +142,10 @@ static int see_fact(void *arg, struct fact *fact, struct err *err)
 
         if (rc)
                 return rc;
+        for (unsigned w = 0; w < core->watches_count; w++)
+                if (core->watches[w].begins && core->watches[w].before)
+                        core->watches[w].before(core->watches[w].arg, core->state, fact,
+                                                recovery->seq, recovery->at_ms);
         if (core_apply(core, fact, recovery->seq, recovery->at_ms) < 0)
                 return err_set(err, ERR_NOMEM, "out of memory");
         policy = log_brought_settle(&recovery->brought, fact);
@@ -151,34 +155,16 @@ static int see_fact(void *arg, struct fact *fact, struct err *err)
         return 0;
 }
 
-/* A pool has the bounds that it began with, whatever this start asks for. */
-static int take_bounds(struct core *core, const struct state_bounds *bounds, struct err *err)
-{
-        struct state *state = state_new(core->setup.models, bounds);
-
-        if (!state)
-                return err_set(err, ERR_NOMEM, "out of memory");
-        state_free(core->state);
-        core->state = state;
-        return 0;
-}
-
-static int see_input(struct recovery *recovery, const struct record *record, struct err *err)
-{
-        bool is_first = record->seq == 1;
-        int rc = log_brought_see(&recovery->brought, record->body, record->size, is_first, err);
-
-        if (rc == 0 && is_first && recovery->brought.has_bounds)
-                rc = take_bounds(recovery->core, &recovery->brought.bounds, err);
-        return rc;
-}
-
 static void see_note(struct core *core, const struct record *record)
 {
         enum work_wish wish;
         uint64_t workload;
         struct work *work;
 
+        for (unsigned w = 0; w < core->watches_count; w++)
+                if (core->watches[w].noted)
+                        core->watches[w].noted(core->watches[w].arg, core->state, record->body,
+                                               record->size, record->at_ms);
         if (!wish_note_read(record->body, record->size, &workload, &wish))
                 return;
         work = works_find(core->works, workload);
@@ -194,8 +180,9 @@ static int see_record(struct recovery *recovery, const struct record *record, st
         recovery->seq = record->seq;
         recovery->at_ms = record->at_ms;
         recovery->told.records++;
+        core->has_begun |= record->kind == RECORD_INPUT;
         if (record->kind == RECORD_INPUT)
-                rc = see_input(recovery, record, err);
+                rc = log_brought_see(&recovery->brought, record->body, record->size, false, err);
         else if (record->kind == RECORD_FACTS)
                 rc = log_facts_parse(record->body, record->size, core->state->vocab,
                                      core->setup.models, &core->words, see_fact, recovery, err);
@@ -231,6 +218,41 @@ static int load_facts(struct recovery *recovery, struct err *err)
 
 /* ---- all of it ---- */
 
+/* A pool has the bounds that it began with, whatever this start asks for: its first input has them.
+ * Where that was pruned, a snapshot has. */
+static int find_bounds(struct recovery *recovery, struct state_bounds *ret_bounds, struct err *err)
+{
+        struct log_cursor *cursor;
+        struct record record;
+        int rc = log_read(recovery->core->view, 1, &cursor, err);
+
+        *ret_bounds = recovery->core->setup.bounds;
+        if (rc)
+                return rc == -ERR_NOT_FOUND ? 0 : rc;
+        while ((rc = log_next(cursor, &record, err)) > 0 && record.kind != RECORD_INPUT)
+                ;                       /* notes may stand before it */
+        if (rc > 0)
+                rc = log_brought_see(&recovery->brought, record.body, record.size, true, err);
+        log_cursor_free(cursor);
+        if (rc < 0)
+                return err_prefix(err, "the first input of the log");
+        if (recovery->brought.has_bounds)
+                *ret_bounds = recovery->brought.bounds;
+        return 0;
+}
+
+static int begin_empty(struct recovery *recovery, struct err *err)
+{
+        struct core *core = recovery->core;
+        struct state_bounds bounds;
+        int rc = find_bounds(recovery, &bounds, err);
+
+        if (rc)
+                return rc;
+        core->state = state_new(core->setup.models, &bounds);
+        return core->state ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+}
+
 static int recover(struct recovery *recovery, struct err *err)
 {
         struct core *core = recovery->core;
@@ -243,10 +265,12 @@ static int recover(struct recovery *recovery, struct err *err)
         if ((rc = load_works(core, err)) < 0 || (rc = load_snapshot(recovery, err)) < 0)
                 return rc;
         core->last_seq = recovery->told.snapshot_seq;
-        if (!core->state)
-                core->state = state_new(core->setup.models, &core->setup.bounds);
-        if (!core->state)
-                return err_set(err, ERR_NOMEM, "out of memory");
+        if (!core->state && (rc = begin_empty(recovery, err)) < 0)
+                return rc;
+        for (unsigned w = 0; w < core->watches_count; w++)
+                if (core->watches[w].begins)
+                        core->watches[w].begins(core->watches[w].arg, core->state,
+                                                recovery->told.had_snapshot ? core->now_ms : 0);
         rc = load_facts(recovery, err);
         if (rc)
                 return rc;
@@ -282,6 +306,7 @@ int core_recover(struct core *core, struct core_recovery *ret_recovery, struct e
         fresh.policy = NULL;
         fresh.works = NULL;
         fresh.policy_revision = 0;
+        fresh.has_begun = false;
         fresh.words = (struct logged_words){.models = core->models_listed};
         rc = recover(&recovery, err);
         log_brought_done(&recovery.brought);

@@ -1,6 +1,7 @@
 #include "controller/ending.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/err.h"
 #include "base/text.h"
@@ -107,4 +108,26 @@ int ending_keep(struct batch *batch, const struct state *state, const struct wor
                            : batch_set_object(batch, &change, err);
         text_done(&detail);
         return rc;
+}
+
+int ending_keep_node(struct batch *batch, const struct state *state, const struct fact *fact,
+                     uint64_t seq, int64_t now_ms, struct err *err)
+{
+        struct object object = {.kind = OBJECT_LEFT,
+                                .id = seq,
+                                .tenant = "",
+                                .owner = "",
+                                .state = "left",
+                                .detail = "",
+                                .created_ms = now_ms,
+                                .updated_ms = now_ms,
+                                .ended_ms = now_ms};
+        char number[16];
+
+        if (fact->kind != FACT_NODE_GONE)
+                return 0;
+        (void)snprintf(number, sizeof number, "%" PRIu32, fact->node);
+        object.name = vocab_name_text(state->vocab, state->nodes[fact->node].desc.name);
+        object.class = number;
+        return batch_put_object(batch, &object, err);
 }

@@ -23,3 +23,8 @@ const char *ending_state(unsigned release_cause);
  * else nothing. 0, -ERR_FULL, -ERR_NOMEM. */
 int ending_keep(struct batch *batch, const struct state *state, const struct works *works,
                 const struct fact *fact, int64_t now_ms, struct err *err);
+
+/* The same for a fact by which a node leaves: its number in the state may be another's one day, and
+ * facts name it by that. The object is of kind LEFT, its id is the record, its class the number. */
+int ending_keep_node(struct batch *batch, const struct state *state, const struct fact *fact,
+                     uint64_t seq, int64_t now_ms, struct err *err);

@@ -8,6 +8,7 @@
 #include "controller/nodes.h"
 #include "controller/simulated.h"
 #include "controller/submit.h"
+#include "controller/usage.h"
 #include "controller/wants.h"
 #include "controller/works.h"
 #include "proto/pool_doc.h"
@@ -56,10 +57,21 @@ void live_resume_simulated(struct live *live)
 int live_open(struct live *live, const struct core_setup *setup, bool simulate, int64_t now_ms,
               struct core_recovery *ret_recovery, struct err *err)
 {
-        int rc = core_open(setup, &live->core, ret_recovery, err);
+        struct core_setup with_usage = *setup;
+        struct core_watch watch;
+        int rc;
 
-        if (rc)
+        live->usage = usage_new();
+        if (!live->usage)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        watch = usage_watch(live->usage);
+        with_usage.early = &watch;
+        rc = core_open(&with_usage, &live->core, ret_recovery, err);
+        if (rc) {
+                usage_free(live->usage);
+                live->usage = NULL;
                 return rc;
+        }
         live->started_ms = live->ticked_ms = now_ms;
         live->generation = (uint64_t)now_ms * 1000;     /* above all that was given before */
         live->nodes = nodes_new();
@@ -81,6 +93,7 @@ int live_open(struct live *live, const struct core_setup *setup, bool simulate, 
 void live_close(struct live *live)
 {
         core_free(live->core);
+        usage_free(live->usage);
         nodes_free(live->nodes);
         pool_doc_free(live->pool);
         simulated_free(live->simulated);

@@ -14,6 +14,7 @@ struct nodes;
 struct policy_warning;
 struct pool_doc;
 struct simulated;
+struct usage;
 struct wants;
 struct who;
 struct work;
@@ -26,6 +27,7 @@ struct live {
         struct pool_doc *pool;          /* owned; NULL: none was set */
         uint64_t pool_revision;
         struct simulated *simulated;    /* owned; NULL: nodes have agents */
+        struct usage *usage;            /* owned */
         struct wants *wants;            /* owned: what is asked of agents */
         int64_t lease_ms;
         int64_t started_ms;             /* nobody is called silent before a lease from then */
@@ -94,3 +96,6 @@ int live_settle_all(struct live *live, struct act *act, struct err *err);
 
 /* The engine's tick, leases, simulated nodes. */
 int live_tick(struct live *live, int64_t now_ms, struct err *err);
+/* What was used since the last time goes into the store (usage.h): now and then, and right before
+ * each snapshot, which is left out where this fails. 0, -ERR_IO, -ERR_FULL, -ERR_NOMEM. */
+int live_count_usage(struct live *live, int64_t now_ms, struct err *err);

@@ -164,6 +164,11 @@ void ledger_next(struct ledger *ledger);
 struct ledger_sums ledger_sums(const struct ledger *ledger, unsigned model);
 const struct ledger_row *ledger_rows(const struct ledger *ledger, uint32_t *ret_count);
 
+/* Units that nobody holds and that lie in that bucket, and units that work holds, as of the newest
+ * fact but one. */
+uint64_t ledger_units_now(const struct ledger *ledger, unsigned model, enum ledger_bucket bucket);
+uint64_t ledger_held_now(const struct ledger *ledger, unsigned model);
+
 /* Names by their numbers in keys; numbers stay, and grow from 0 without a gap. */
 const char *ledger_tenant(const struct ledger *ledger, uint16_t tenant);
 const char *ledger_class(const struct ledger *ledger, uint16_t class);

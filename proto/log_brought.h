@@ -25,7 +25,7 @@ struct log_brought {
         struct policy_doc *policy;      /* given, and not yet settled */
         struct maintenance *windows;
         bool has_bounds;
-        struct state_bounds bounds;     /* of a pool from its first record on */
+        struct state_bounds bounds;     /* of a pool from its first input on */
 };
 
 void log_brought_done(struct log_brought *brought);     /* a zeroed one is fine */
@@ -35,7 +35,7 @@ int log_policy_read(const char *text, uint64_t revision, const struct model_tabl
                     struct policy_doc **ret_policy, struct err *err);
 
 /* Looks at the body of an input's record, and reads it where it brings something (`is_first`: it is
- * record 1, which has the bounds). 0, -ERR_INPUT, -ERR_NOMEM. */
+ * the first of its log, which has the bounds). 0, -ERR_INPUT, -ERR_NOMEM. */
 int log_brought_see(struct log_brought *brought, const void *body, size_t size, bool is_first,
                     struct err *err);
 /* The same of an input that was parsed; takes its windows over. */

@@ -115,16 +115,20 @@ int log_pool_restore(struct log_pool *pool, struct store *store, const struct sn
                 return err_prefix(err, "the snapshot at record %llu",
                                   (unsigned long long)about->seq);
         pool->seq = about->seq;
+        pool->has_begun = true;
         return 0;
 }
 
 /* ---- records ---- */
 
-/* A pool has the bounds that it began with. */
+/* A pool has the bounds that it began with: its first input says them. */
 static int take_bounds(struct log_pool *pool, struct err *err)
 {
-        struct state *state = state_new(pool->models, &pool->brought.bounds);
+        struct state *state;
 
+        if (pool->has_begun || !pool->brought.has_bounds)
+                return 0;
+        state = state_new(pool->models, &pool->brought.bounds);
         if (!state)
                 return err_set(err, ERR_NOMEM, "out of memory");
         state_free(pool->state);
@@ -144,8 +148,9 @@ int log_pool_take_input(struct log_pool *pool, const struct record *record,
 {
         int rc = log_brought_take(&pool->brought, logged, err);
 
-        if (rc == 0 && record->seq == 1 && pool->brought.has_bounds)
+        if (rc == 0)
                 rc = take_bounds(pool, err);
+        pool->has_begun = true;
         take_time(pool, record);
         return rc;
 }
@@ -182,9 +187,10 @@ int log_pool_follow(struct log_pool *pool, const struct record *record, struct e
 
         if (record->kind == RECORD_INPUT) {
                 rc = log_brought_see(&pool->brought, record->body, record->size,
-                                     record->seq == 1, err);
-                if (rc == 0 && record->seq == 1 && pool->brought.has_bounds)
+                                     !pool->has_begun, err);
+                if (rc == 0)
                         rc = take_bounds(pool, err);
+                pool->has_begun = true;
         }
         take_time(pool, record);
         if (record->kind == RECORD_FACTS)

@@ -29,13 +29,14 @@ struct log_pool {
         struct log_brought brought;     /* by the inputs before */
         uint64_t seq;                   /* of the newest record that was followed */
         int64_t now_ms;
+        bool has_begun;                 /* an input came, or a snapshot */
         uint64_t facts;                 /* applied */
         /* Sees each fact before it is applied; NULL: nobody. */
         void (*before)(void *arg, const struct log_pool *pool, const struct fact *fact);
         void *arg;
 };
 
-/* An empty pool; its bounds come with its first record. Knows the device models that are built in,
+/* An empty pool; its bounds come with its first input. Knows the device models that are built in,
  * and those of the file `models` (NULL: none). `pool` is written on success only, and ended by
  * log_pool_done(). 0, -ERR_INPUT and others for the file, -ERR_NOMEM. */
 int log_pool_new(const char *models, struct log_pool *ret_pool, struct err *err);

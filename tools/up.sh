@@ -47,7 +47,7 @@ if answers; then
         echo "the pool runs already"
 else
         end
-        start berthd "$build/controller/berthd" --store "$folder/pool.db" --listen "unix:$socket" \
+        start berthd "$build/berthd" --store "$folder/pool.db" --listen "unix:$socket" \
                 --pool "$here/examples/pool.yaml" --policy "$here/examples/policy.yaml"
         tries=0
         until answers; do

@@ -231,7 +231,7 @@ static void *serve_loop(void *arg)
 struct controller *controller_start(const char *socket_path)
 {
         struct controller *self = calloc(1, sizeof *self);
-        struct http_setup setup = {http_limits_default, serve, self, NULL};
+        struct http_setup setup = {.limits = http_limits_default, .handler = serve, .arg = self};
         struct err err;
 
         assert(self);

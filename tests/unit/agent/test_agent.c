@@ -122,6 +122,13 @@ static void output_is_sent_piece_by_piece_while_the_run_goes_on(void **state)
         assert_true(controller_output(world->controller, WANT("stdout", "6", "100"), &output));
         assert_int_equal(output.size, 7);
         assert_memory_equal(output.bytes, "second\n", 7);
+        /* Where there is none, that is said at once. */
+        assert_true(controller_output(world->controller,
+                                      "\"kind\": \"logs\", \"workload\": 9, \"member\": 0, "
+                                      "\"epoch\": 1, \"stream\": \"stdout\", \"offset\": 0",
+                                      &output));
+        assert_int_equal(output.size, 0);
+        assert_int_equal(output.total, 0);
 #undef WANT
 }
 

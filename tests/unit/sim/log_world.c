@@ -133,6 +133,15 @@ void log_world_policy(struct log_world *world, const char *text)
         commit(world, act);
 }
 
+void log_world_note(struct log_world *world, const char *text)
+{
+        struct act *act = begin(world);
+        struct err err = {0};
+
+        must(core_note(act, text, &err), &err);
+        commit(world, act);
+}
+
 void log_world_input(struct log_world *world, const struct input *input)
 {
         struct act *act = begin(world);

@@ -35,6 +35,7 @@ void log_world_snapshot(struct log_world *world);
 void log_world_policy(struct log_world *world, const char *text);
 void log_world_node(struct log_world *world, const char *name, const char *model,
                     uint8_t devices);
+void log_world_note(struct log_world *world, const char *text);
 void log_world_input(struct log_world *world, const struct input *input);
 void log_world_tick(struct log_world *world, int64_t now_ms);
 /* Its number. `tenant` and `class` are in the policy. */

@@ -131,6 +131,8 @@ static void live(const char *path, uint64_t its_seed, unsigned steps, bool with_
         struct log_world world;
         seed = its_seed;
         log_world_open(&world, path, 64);
+        if (its_seed % 3 == 0)
+                log_world_note(&world, "before any input");
         log_world_policy(&world, policy_text);
         log_world_node(&world, "gpu-1", "H100-80", 8);
         log_world_node(&world, "gpu-2", "X100", 8);     /* that no table knows */
