@@ -358,7 +358,7 @@ int main(int argc, char **argv)
                 fail("folder");
         ssize_t length = readlink("/proc/self/exe", program, sizeof program - 64);
         program[length > 0 ? length : 0] = '\0';
-        (void)strcpy(strrchr(program, '/'), "/../controller/berthd");
+        (void)strcpy(strrchr(program, '/'), "/../berthd");
         write_documents(NODES);
         load.life_s = alone.life_s = 2;
         load.latencies_room = alone.latencies_room = 4000000;

@@ -94,6 +94,7 @@ int status_print_one(const json_t *answer, const struct talk *talk, FILE *file, 
                 {"stops", "stops"},         {"retries_left", "retries left"},
                 {"exit_code", "exit code"}, {"signal", "signal"},
                 {"cause", "last end"},
+                {"reason", "reason"},
         };
         char name[JSON_IN_MAX], id[JSON_IN_MAX], buf[JSON_IN_MAX];
         enum tone tone = screen_state_tone(json_in_text(answer, "state"));

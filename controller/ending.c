@@ -96,6 +96,10 @@ int ending_keep(struct batch *batch, const struct state *state, const struct wor
                  release_cause_name(fact->released.cause), member ? member->exit_code : 0,
                  member ? member->signal : 0, work->stops, work->started_ms,
                  fact->released.lost_ms, work->epoch);
+        if (work->reason) {
+                text_add(&detail, ",\"reason\":");
+                text_add_json(&detail, work->reason);
+        }
         add_nodes(&detail, state, work->id);
         change.id = work->id;
         change.state = ending_state(fact->released.cause);

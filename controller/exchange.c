@@ -64,6 +64,7 @@ struct reported {
         uint32_t member;
         enum phase phase;
         int32_t exit_code, signal;
+        const char *reason;             /* REFUSED: why; NULL: not said */
 };
 
 static bool read_run(const json_t *run, struct reported *ret)
@@ -81,7 +82,8 @@ static bool read_run(const json_t *run, struct reported *ret)
                 .member = (uint32_t)json_integer_value(json_object_get(run, "member")),
                 .phase = (enum phase)p,
                 .exit_code = (int32_t)json_integer_value(json_object_get(run, "exit_code")),
-                .signal = (int32_t)json_integer_value(json_object_get(run, "signal"))};
+                .signal = (int32_t)json_integer_value(json_object_get(run, "signal")),
+                .reason = json_string_value(json_object_get(run, "reason"))};
         return true;
 }
 
@@ -200,6 +202,8 @@ static int apply_run(struct live *live, struct act *act, struct node_entry *node
         member->phase = (uint8_t)reported->phase;
         member->exit_code = reported->exit_code;
         member->signal = reported->signal;
+        if (reported->phase == PHASE_REFUSED)
+                work_set_reason(work, reported->reason);
         member->failed = reported->phase == PHASE_REFUSED || reported->exit_code != 0 ||
                          reported->signal != 0;
         return live_settle(live, act, work, err);
@@ -359,9 +363,11 @@ static json_t *addresses_of(const struct state *state, const struct workload *wo
         return list;
 }
 
-/* The barrier: all members have their processes ready. */
+/* The barrier: all members have their processes ready, and are not to end before they began. */
 static bool may_go(const struct work *work)
 {
+        if (work->ending || work->wish == WISH_CANCEL)
+                return work->members_count == 1;
         for (uint16_t m = 0; m < work->members_count; m++)
                 if (work->members[m].phase != PHASE_READY &&
                     work->members[m].phase != PHASE_RUNNING &&

@@ -66,6 +66,7 @@ int live_put_pool(struct live *live, struct act *act, struct document_put *put, 
 
 /* The node takes part: it joined, or joins again. Nothing where it does already. */
 int live_join(struct live *live, struct act *act, struct node_entry *node, struct err *err);
+/* 0, -ERR_NOT_FOUND (it has not joined), -ERR_INPUT (down, and to be drained no more), -ERR_IO. */
 int live_drain(struct live *live, struct act *act, struct node_entry *node, bool drained,
                int64_t by_ms, struct err *err);
 /* What it should run has changed, as of record `seq` (0: at once). */

@@ -79,8 +79,16 @@ int live_drain(struct live *live, struct act *act, struct node_entry *entry, boo
         if (!node)
                 return err_set(err, ERR_NOT_FOUND, "node '%s' has not joined the pool yet",
                                entry->name);
+        const struct input down = {.kind = INPUT_NODE_FAILED, .node_name = entry->desc.name};
+        bool is_down = node->status != NODE_UP;
+        if (is_down && !drained)
+                return err_set(err, ERR_INPUT,
+                               "node '%s' is down: it can take work again when it is back",
+                               entry->name);
         input.node = node->desc;
         input.node.drained = drained;
         input.node.drain_by_ms = drained ? by_ms : 0;
-        return core_input(act, &input, NULL, err);
+        int rc = core_input(act, &input, NULL, err);
+        /* To describe it was to say that it is up: it is still to be fenced. */
+        return rc == 0 && is_down ? core_input(act, &down, NULL, err) : rc;
 }

@@ -174,7 +174,8 @@ static void add_verdict(struct live *live, json_t *json, uint64_t id)
 static void add_ended(json_t *json, const struct object *object)
 {
         json_t *detail = object->detail[0] ? json_loads(object->detail, 0, NULL) : NULL;
-        static const char *const keys[] = {"exit_code", "signal", "stops", "cause", "lost_ms"};
+        static const char *const keys[] = {"exit_code", "signal", "stops", "cause", "lost_ms",
+                                         "reason"};
 
         view_set(json, "state", json_string(object->state));
         view_set(json, "ended", view_time(object->ended_ms));

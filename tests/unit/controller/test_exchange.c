@@ -448,6 +448,30 @@ static void a_lost_node_that_comes_clean_joins_at_its_second_report(void **state
         assert_true(is_up(node));
 }
 
+static void a_drain_does_not_bring_a_lost_node_back(void **state)
+{
+        (void)state;
+        uint64_t id = world_job(&world, "web", "j", 1);
+        char node[8];
+        snprintf(node, sizeof node, "%s", node_of(id, 0));
+        silence(node);
+        for (unsigned drained = 2; drained-- > 0;) {
+                struct act *act = world_act(&world);
+                int rc = live_drain(&world.live, act, nodes_find(world.live.nodes, node), drained, 0,
+                                    &world.err);
+                assert_int_equal(rc, drained ? 0 : -ERR_INPUT);
+                world_commit(&world, act, NULL);
+                world_settle(&world);
+                assert_false(is_up(node));
+        }
+        report(node, "[]");
+        report(node, "[]");
+        assert_true(is_up(node));
+        const struct state *live = core_state(world.live.core);
+        uint32_t number = state_node(live, nodes_find(world.live.nodes, node)->desc.name);
+        assert_true(live->nodes[number].desc.drained);
+}
+
 static void a_controller_that_slept_calls_nobody_silent(void **state)
 {
         (void)state;
@@ -470,7 +494,7 @@ static void a_restarted_controller_waits_a_lease(void **state)
         world.now_ms += 10 * LEASE_MS_DEFAULT;
         world_crash(&world, FAULT_LOSE_ALL, 1);
         world_start(&world);
-        world_tick(&world, 0);
+        world_tick(&world, 3600000);            /* its clock was set after it had started */
         world_tick(&world, 14000);
         world_tick(&world, 14000);
         assert_true(is_up("n1") && is_up("n2") && is_up("n3"));
@@ -526,6 +550,7 @@ int main(void)
                 T(a_silent_node_is_lost_after_its_lease_and_not_before),
                 T(a_lost_node_is_fenced_until_it_runs_nothing_and_knows_it),
                 T(a_lost_node_that_comes_clean_joins_at_its_second_report),
+                T(a_drain_does_not_bring_a_lost_node_back),
                 T(a_controller_that_slept_calls_nobody_silent),
                 T(a_restarted_controller_waits_a_lease),
                 T(a_broken_device_ends_its_work_and_stays_broken),
