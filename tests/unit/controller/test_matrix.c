@@ -294,6 +294,28 @@ static void every_route_by_every_role(void **state)
         assert_int_equal(asked, api_routes_count * ROLES * 2);
 }
 
+/* As docs/api.md writes it: in backquotes, without /v1, queries behind it. */
+static void the_page_names_every_route(void **state)
+{
+        (void)state;
+        char path[512], *page;
+        size_t size;
+        snprintf(path, sizeof path, "%s/docs/api.md", getenv("BERTH_SOURCE"));
+        assert_int_equal(file_read(path, 1 << 20, &page, &size, NULL), 0);
+        for (size_t r = 0; r < api_routes_count; r++) {
+                char call[256];
+                const char *pattern = api_routes[r].pattern;
+                snprintf(call, sizeof call, "`%s %s", http_method_name(api_routes[r].method),
+                         strncmp(pattern, "/v1", 3) == 0 ? pattern + 3 : pattern);
+                const char *at = page;
+                while ((at = strstr(at, call)) && !strchr("`?", at[strlen(call)]))
+                        at++;
+                if (!at)
+                        fail_msg("docs/api.md does not have %s`", call);
+        }
+        mem_free(page);
+}
+
 /* The foreign tenant in a query: as if it were not there. */
 static void a_tenant_that_is_asked_for_is_seen_only_by_its_own(void **state)
 {
@@ -343,6 +365,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_route_by_every_role),
+                cmocka_unit_test(the_page_names_every_route),
                 cmocka_unit_test(a_tenant_that_is_asked_for_is_seen_only_by_its_own),
                 cmocka_unit_test(work_of_others_and_work_that_is_not_are_the_same),
         };
