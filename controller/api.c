@@ -93,6 +93,12 @@ void api_ignore(void *arg, int rc, const struct err *err)
 
 void api_commit(struct call *call, struct act *act, unsigned status, json_t *json)
 {
+        api_commit_apart(call, act, status, json, NULL);
+}
+
+void api_commit_apart(struct call *call, struct act *act, unsigned status, json_t *json,
+                      const char *kept)
+{
         struct reply *reply = new_reply(call, status, json);
         struct err err;
 
@@ -100,7 +106,7 @@ void api_commit(struct call *call, struct act *act, unsigned status, json_t *jso
                 core_commit(act, api_ignore, NULL);
                 return;
         }
-        if (api_keep_key(call, act, status, reply->text, &err) == 0) {
+        if (api_keep_key(call, act, status, kept ? kept : reply->text, &err) == 0) {
                 core_commit(act, reply_done, reply);
                 return;
         }

@@ -75,6 +75,10 @@ void api_reply_text(struct call *call, const char *type, const char *bytes, size
 /* Answers when the act is durable; the same again to who repeats it with its Idempotency-Key. */
 void api_commit(struct call *call, struct act *act, unsigned status, json_t *json);
 
+/* The same, and who repeats it gets `kept` instead: where the answer may be kept nowhere. */
+void api_commit_apart(struct call *call, struct act *act, unsigned status, json_t *json,
+                      const char *kept);
+
 /* An act in the name of who asks, with the reason they gave. NULL: answered. */
 struct act *api_act(struct call *call);
 

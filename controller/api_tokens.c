@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -175,7 +176,8 @@ static json_t *view_token(const struct token_entry *token, int64_t now_ms)
         return row;
 }
 
-/* The text stands in the answer, and nowhere else. */
+/* The text stands in the answer, and nowhere else: who repeats the request by its key hears which
+ * one was made, not what it is. */
 static void make(struct call *call, const struct token_entry *wish)
 {
         char text[TOKEN_TEXT_MAX];
@@ -192,9 +194,16 @@ static void make(struct call *call, const struct token_entry *wish)
                 return;
         }
         json_t *json = view_token(tokens_get(call->api->tokens, id), 0);
+        view_set(json, "token", json_null());
+        char *kept = json_dumps(json, JSON_COMPACT);
         view_set(json, "token", json_string(text));
         token_wipe(text, sizeof text);
-        api_commit(call, act, 201, json);
+        if (!kept) {                    /* then it is told to nobody, and no answer is kept */
+                json_decref(json);
+                json = NULL;
+        }
+        api_commit_apart(call, act, 201, json, kept);
+        free(kept);
 }
 
 void post_token(struct http_exchange *exchange, const struct route_match *match, void *arg)
@@ -206,12 +215,6 @@ void post_token(struct http_exchange *exchange, const struct route_match *match,
 
         if (!api_begin(arg, exchange, match, &call))
                 return;
-        if (call.key) {                 /* answers are kept with their keys */
-                (void)err_set(&err, ERR_INPUT, "a token is told once and kept nowhere: leave "
-                                               "Idempotency-Key out");
-                api_fail(&call, &err);
-                return;
-        }
         if (!(body = api_body(&call)))
                 return;
         int rc = read_wish(&call, body, &wish, &err);

@@ -18,6 +18,7 @@ static const char without_sam[] = CLASSES "principals:\n"
                                           "  - {name: mona, tenants: {alpha: manager}}\n";
 
 static struct served served;
+static char told_once[80];             /* to who brought an Idempotency-Key */
 
 static int start(void **state)
 {
@@ -151,9 +152,22 @@ static void what_cannot_be_made_is_refused(void **state)
                 check_has(asked->body, rows[r].says);
                 assert_int_equal(asked->status, rows[r].status);
         }
-        struct asked *asked = served_ask(&served, "POST", "/v1/tokens", "Idempotency-Key: k\r\n", SAM);
-        assert_int_equal(asked->status, 400);
-        check_has(asked->body, "told once");
+}
+
+/* By its key: it is made once, and its text is kept nowhere. */
+static void a_repeated_request_makes_one_and_tells_it_once(void **state)
+{
+        (void)state;
+        static const char key[] = "Idempotency-Key: token\r\n";
+        json_t *first = json_loads(served_ask(&served, "POST", "/v1/tokens", key, SAM)->body, 0, NULL);
+        assert_non_null(json_string_value(json_object_get(first, "token")));
+        snprintf(told_once, sizeof told_once, "%s",
+                 json_string_value(json_object_get(first, "token")));
+        json_t *second = json_loads(served_ask(&served, "POST", "/v1/tokens", key, SAM)->body, 0, NULL);
+        assert_true(json_is_null(json_object_get(second, "token")));
+        assert_true(json_equal(json_object_get(first, "id"), json_object_get(second, "id")));
+        json_decref(first);
+        json_decref(second);
 }
 
 /* Whoever acts for other tenants too would lend their user to the manager. */
@@ -196,6 +210,7 @@ static void only_its_hash_is_kept_and_it_outlives_a_kill(void **state)
                         continue;
                 assert_null(memmem(bytes, size, token, strlen(token)));
                 assert_null(memmem(bytes, size, token + 6, 40));
+                assert_null(memmem(bytes, size, told_once + 6, 40));
                 mem_free(bytes);
         }
         served_start(&served, NULL);
@@ -302,6 +317,7 @@ int main(void)
                 cmocka_unit_test(what_is_wrong_with_a_token_is_not_told),
                 cmocka_unit_test(it_never_gives_more_than_the_policy_gives_its_principal),
                 cmocka_unit_test(what_cannot_be_made_is_refused),
+                cmocka_unit_test(a_repeated_request_makes_one_and_tells_it_once),
                 cmocka_unit_test(a_manager_makes_tokens_for_its_own_people_only),
                 cmocka_unit_test(only_its_hash_is_kept_and_it_outlives_a_kill),
                 cmocka_unit_test(a_stream_ends_with_its_token),
