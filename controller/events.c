@@ -256,6 +256,18 @@ static void read_ring(struct watcher *watcher)
                 watcher->next_id = events->shown;
 }
 
+/* The log may already hold what is not shown yet: that comes to all at once. */
+static int read_more(struct watcher *watcher, struct err *err)
+{
+        struct events *events = watcher->events;
+        uint64_t until = events->ring_from < events->shown ? events->ring_from : events->shown;
+
+        if (watcher->next_id < events->ring_from)
+                return events_read_log(events, watcher->view, until, &watcher->next_id, err);
+        read_ring(watcher);
+        return 0;
+}
+
 static void catch_up(struct watcher *watcher)
 {
         struct events *events = watcher->events;
@@ -264,20 +276,17 @@ static void catch_up(struct watcher *watcher)
         if (http_stream_waiting(watcher->stream) > EVENTS_PIECE_BYTES)
                 return;
         events->piece.size = 0;
-        if (watcher->next_id >= events->ring_from) {
-                read_ring(watcher);
-        } else if (watcher->was_live) {
+        if (watcher->was_live && watcher->next_id < events->ring_from) {
                 events->cut_count++;
                 end_watcher(watcher);
                 return;
-        } else if (events_read_log(events, watcher->view, events->ring_from, &watcher->next_id,
-                                   &err) < 0) {
+        }
+        if (watcher->next_id < events->shown && read_more(watcher, &err) < 0) {
                 end_watcher(watcher);
                 return;
         }
         push_piece(watcher);
-        if (watcher->state == WATCHER_BEHIND && watcher->next_id >= events->shown &&
-            watcher->next_id >= events->ring_from) {
+        if (watcher->state == WATCHER_BEHIND && watcher->next_id == events->shown) {
                 view_flush(watcher->view);      /* that it has already */
                 move_to(watcher, WATCHER_LIVE);
         }

@@ -83,6 +83,8 @@ static void live_ones_are_those_that_the_log_gives_again(void **state)
         assert_true(served_hear(fd, &live, "\n\n", 1000));
         close(fd);
         const char *events = served_events(&live);
+        for (const char *at = events; id_at(at) && id_at(behind(at)); at = behind(at))
+                assert_true(id_at(behind(at)) > id_at(at));
         char from[64];
         snprintf(from, sizeof from, "/v1/events?after=%llu",
                  (unsigned long long)id_at(events) - 1);
