@@ -93,6 +93,8 @@ static void move_to(struct watcher *watcher, enum watcher_state state)
         }
         watcher->events->behind_count -= watcher->state == WATCHER_BEHIND;
         watcher->events->behind_count += state == WATCHER_BEHIND;
+        watcher->view->live_count -= watcher->state == WATCHER_LIVE;
+        watcher->view->live_count += state == WATCHER_LIVE;
         watcher->state = state;
         watcher->next = watcher->previous = NULL;
         list = list_of(watcher);
@@ -119,14 +121,18 @@ static void fall_behind(struct watcher *watcher, uint64_t next_id)
         move_to(watcher, WATCHER_BEHIND);
 }
 
-/* A piece to all who are up to date; who does not keep up no longer is. */
+/* A piece to all who are up to date; who does not keep up no longer is. Many are not served here at
+ * one go, but by and by, as those who are behind are. */
 void view_flush(struct view *view)
 {
+        bool many = view->live_count > EVENTS_FEW;
         struct watcher *next;
 
+        if (view->pending.size == 0 && !view->pending.failed)
+                return;
         for (struct watcher *at = view->live; at; at = next) {
                 next = at->next;
-                if (view->pending.failed ||
+                if (many || view->pending.failed ||
                     http_stream_waiting(at->stream) > FALLS_BEHIND_BYTES)
                         fall_behind(at, view->pending_from);
                 else
