@@ -98,7 +98,7 @@ static int read_wish(struct call *call, json_t *body, struct token_entry *wish, 
         int rc;
 
         if ((rc = check_members(body, err)) < 0 ||
-            (rc = take_member(body, "principal", wish->principal, sizeof wish->principal, err)) < 0 ||
+            (rc = take_member(body, "principal", wish->principal, WHO_NAME_MAX, err)) < 0 ||
             (rc = take_member(body, "role", role, sizeof role, err)) < 0 ||
             (rc = take_member(body, "tenant", wish->tenant, sizeof wish->tenant, err)) < 0 ||
             (rc = take_member(body, "node", wish->node, sizeof wish->node, err)) < 0 ||

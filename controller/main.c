@@ -22,8 +22,8 @@ static const char help[] =
         "  --tls-cert FILE, --tls-key FILE\n"
         "                        certificate and key (PEM) for tcp; without them tcp is for this\n"
         "                        machine only\n"
-        "  --client-ca FILE      clients may show certificates that it signed: 'CN=ana' is principal\n"
-        "                        ana of the policy\n"
+        "  --client-ca FILE      clients may show certificates that it signed: 'CN=ana' is\n"
+        "                        principal ana of the policy\n"
         "  --pool FILE           a Pool document, set at start where it differs from the one in force\n"
         "  --policy FILE         the same for a Policy document\n"
         "  --simulate            nodes have no agents: berthd plays their work ('sleep 2' runs 2 s)\n"
@@ -40,8 +40,8 @@ static const char help[] =
         "         --pool examples/pool.yaml --policy examples/policy.yaml\n"
         "\n"
         "Ends with 0, 1 (trouble) or 2 (an option or a document is wrong). SIGTERM ends it: what was\n"
-        "answered is on the disk, and work goes on. SIGHUP has certificates and the policy's file read\n"
-        "again.\n";
+        "answered is on the disk, and work goes on. SIGHUP has certificates and the policy's\n"
+        "file read again.\n";
 
 enum {
         OPTION_STORE = 256, OPTION_LISTEN, OPTION_POOL, OPTION_POLICY, OPTION_SIMULATE,

@@ -190,8 +190,9 @@ static void fill(const struct route *route, const struct row *row, bool foreign,
                 snprintf(id, sizeof id, "%" PRIu64, work);
         }
         for (const char *from = route->pattern; *from;) {
-                const char *value = strncmp(from, "{id}", 4) == 0       ? id
-                                    : strncmp(from, "{node}", 6) == 0   ? foreign ? "gpu-02" : "gpu-01"
+                const char *node = foreign ? "gpu-02" : "gpu-01";
+                const char *value = strncmp(from, "{id}", 4) == 0        ? id
+                                    : strncmp(from, "{node}", 6) == 0    ? node
                                     : strncmp(from, "{request}", 9) == 0 ? "1"
                                                                          : NULL;
                 if (!value) {
@@ -235,12 +236,13 @@ static struct asked *ask(const struct route *route, const struct row *row, bool 
         if (!row->body)
                 return served_ask(&served, http_method_name(route->method), path, header, NULL);
         if (str_equal(row->operation, "postToken"))
-                snprintf(body, sizeof body, "{\"principal\": \"%s\", \"role\": \"viewer\","
-                                            " \"tenant\": \"%s\"}", foreign ? "zoe" : "vera", tenant);
+                snprintf(body, sizeof body,
+                         "{\"principal\": \"%s\", \"role\": \"viewer\", \"tenant\": \"%s\"}",
+                         foreign ? "zoe" : "vera", tenant);
         else if (str_equal(row->operation, "postWorkload"))
-                snprintf(body, sizeof body, "kind: Workload\nname: made\ntenant: %s\n"
-                                            "each: {devices: 1}\nrun: {command: [sleep, \"1000\"]}\n",
-                         tenant);
+                snprintf(body, sizeof body,
+                         "kind: Workload\nname: made\ntenant: %s\neach: {devices: 1}\n"
+                         "run: {command: [sleep, \"1000\"]}\n", tenant);
         else
                 snprintf(body, sizeof body, "%s", row->body);
         return served_ask(&served, http_method_name(route->method), path, header, body);

@@ -9,7 +9,8 @@ static const char pool[] = "kind: Pool\nname: small\nplanes: {training: {}}\nnod
                            "  - {name: gpu-01, plane: training, devices: {model: H100-80, count: 8},"
                            " cpu: 96, ram: 1024Gi}\n";
 #define CLASSES "kind: Policy\npreset: equal\nclasses: {training: {rank: 1}}\n" \
-                "default_class: training\ntenants: {alpha: {tenants: {one: {}, two: {}}}, zebra: {}}\n"
+                "default_class: training\n" \
+                "tenants: {alpha: {tenants: {one: {}, two: {}}}, zebra: {}}\n"
 static const char policy[] = CLASSES "principals:\n"
                                      "  - {name: sam, tenants: {alpha: submitter}}\n"
                                      "  - {name: both, tenants: {alpha: viewer, zebra: manager}}\n"
@@ -95,7 +96,8 @@ static void what_is_wrong_with_a_token_is_not_told(void **state)
                 assert_string_equal(asked->body, words);
         }
         /* The uid of the socket does not help who shows a bad one. */
-        asked = served_ask(&served, "GET", "/v1/pool", "Authorization: Basic cm9vdDpyb290\r\n", NULL);
+        asked = served_ask(&served, "GET", "/v1/pool", "Authorization: Basic cm9vdDpyb290\r\n",
+                           NULL);
         assert_int_equal(asked->status, 401);
         assert_string_equal(asked->body, words);
         assert_int_equal(get_with(good, "/v1/pool")->status, 200);
@@ -130,7 +132,8 @@ static void what_cannot_be_made_is_refused(void **state)
 {
         (void)state;
         static const struct { const char *body, *says; unsigned status; } rows[] = {
-                {"{\"principal\": \"sam\", \"role\": \"king\", \"tenant\": \"alpha\"}", "field 'role'", 400},
+                {"{\"principal\": \"sam\", \"role\": \"king\", \"tenant\": \"alpha\"}",
+                 "field 'role'", 400},
                 {"{\"principal\": \"sam\", \"role\": \"gateway\"}", "reserved", 400},
                 {"{\"principal\": \"sam\", \"role\": \"viewer\"}", "field 'tenant'", 400},
                 {"{\"principal\": \"sam\", \"role\": \"operator\", \"tenant\": \"alpha\"}",
@@ -159,11 +162,13 @@ static void a_repeated_request_makes_one_and_tells_it_once(void **state)
 {
         (void)state;
         static const char key[] = "Idempotency-Key: token\r\n";
-        json_t *first = json_loads(served_ask(&served, "POST", "/v1/tokens", key, SAM)->body, 0, NULL);
+        struct asked *asked = served_ask(&served, "POST", "/v1/tokens", key, SAM);
+        json_t *first = json_loads(asked->body, 0, NULL);
         assert_non_null(json_string_value(json_object_get(first, "token")));
         snprintf(told_once, sizeof told_once, "%s",
                  json_string_value(json_object_get(first, "token")));
-        json_t *second = json_loads(served_ask(&served, "POST", "/v1/tokens", key, SAM)->body, 0, NULL);
+        asked = served_ask(&served, "POST", "/v1/tokens", key, SAM);
+        json_t *second = json_loads(asked->body, 0, NULL);
         assert_true(json_is_null(json_object_get(second, "token")));
         assert_true(json_equal(json_object_get(first, "id"), json_object_get(second, "id")));
         json_decref(first);
