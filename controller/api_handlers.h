@@ -19,7 +19,8 @@ route_handler post_workload, get_workloads, get_workload, delete_workload, get_e
         post_hold, post_release, post_restart, post_preempt;
 /* api_pool.c */
 route_handler get_queue, get_pool, get_nodes, get_idle, get_fits, get_tenants, get_notices,
-        post_drain, post_undrain, post_freeze, get_health, get_ready, get_version, get_metrics;
+        post_drain, post_undrain, post_freeze, get_health, get_ready, get_version, get_openapi,
+        get_metrics;
 /* api_documents.c */
 route_handler get_policy, put_policy, get_policy_revisions, post_rollback, get_pool_document,
         put_pool_document;

@@ -12,6 +12,7 @@
 #include "controller/live.h"
 #include "controller/metrics.h"
 #include "controller/nodes.h"
+#include "controller/openapi_text.h"
 #include "controller/view.h"
 #include "controller/works.h"
 #include "engine/explain.h"
@@ -335,6 +336,15 @@ void get_version(struct http_exchange *exchange, const struct route_match *match
         if (api_begin(arg, exchange, match, &call))
                 api_reply(&call, 200, json_pack("{s:s,s:i}", "version", api->version,
                                                 "agent_protocol", 1));
+}
+
+void get_openapi(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        struct call call;
+
+        if (api_begin(arg, exchange, match, &call))
+                api_reply_text(&call, "application/yaml", (const char *)openapi_text,
+                               openapi_text_size);
 }
 
 /* Of the whole pool, so for who may see it. */

@@ -1,4 +1,4 @@
-/* The list of operations; docs/api.md describes each. */
+/* The list of operations; docs/api.md describes each, openapi.yaml for programs. */
 #include "controller/api_handlers.h"
 
 const struct route api_routes[] = {
@@ -36,6 +36,7 @@ const struct route api_routes[] = {
         {HTTP_GET, "/v1/tokens", "getTokens", get_tokens},
         {HTTP_DELETE, "/v1/tokens/{id}", "deleteToken", delete_token},
         {HTTP_GET, "/v1/version", "getVersion", get_version},
+        {HTTP_GET, "/v1/openapi.yaml", "getOpenapi", get_openapi},
         {HTTP_GET, "/metrics", "getMetrics", get_metrics},
         {HTTP_GET, "/healthz", "getHealth", get_health},
         {HTTP_GET, "/readyz", "getReady", get_ready},

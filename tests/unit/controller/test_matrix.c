@@ -109,6 +109,7 @@ static const struct row {
         {"getTokens", ANYONE, "", NULL, false},
         {"deleteToken", REVOKE, "", NULL, false},
         {"getVersion", ANYONE, "", NULL, false},
+        {"getOpenapi", ANYONE, "", NULL, false},
         {"getMetrics", SEE_ALL, "", NULL, false},
         {"getHealth", PUBLIC, "", NULL, false},
         {"getReady", PUBLIC, "", NULL, false},
