@@ -3,7 +3,7 @@
 # quickly, when all are there. Needs root or sudo only when something is missing.
 set -eu
 
-packages="gcc libc6-dev make meson ninja-build pkg-config python3
+packages="gcc libc6-dev make meson ninja-build pkg-config python3 python3-jsonschema python3-yaml
 clang libclang-rt-14-dev
 libcmocka-dev libjansson-dev libyaml-dev libxxhash-dev libsmartcols-dev
 libsqlite3-dev libsodium-dev libuv1-dev libmicrohttpd-dev
