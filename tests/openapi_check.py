@@ -23,6 +23,19 @@ try:
 except ImportError as missing:
     sys.exit(f"openapi_check: {missing}: install python3-yaml and python3-jsonschema")
 
+# Lists that the program writes once: schema, header, macro, and what else the schema has (+) or
+# has not (-).
+LISTS = (
+    ("Verdict", "engine/explain.h", "VERDICTS", ()),
+    ("Gate", "engine/fact.h", "GATES", ()),
+    ("ReleaseCause", "engine/fact.h", "RELEASE_CAUSES", ()),
+    ("NoticeCause", "engine/fact.h", "NOTICE_CAUSES", ()),
+    ("PlanCause", "engine/fact.h", "PLAN_CAUSES", ()),
+    ("Event", "engine/fact.h", "FACTS", ("+events_forgotten",)),
+    ("UnblockKind", "engine/explain.h", "UNBLOCKS", ()),
+    ("Phase", "controller/works.h", "PHASES", ()),
+    ("Role", "controller/tokens.h", "TOKEN_ROLES", ("-gateway",)),
+)
 METHODS = ("get", "put", "post", "delete", "patch", "head", "options")
 ROUTE = re.compile(r'\{HTTP_([A-Z]+),\s*"([^"]+)",\s*"(\w+)",\s*\w+\}')
 OWN_HEADER = re.compile(r"berth-|etag$", re.IGNORECASE)
@@ -173,6 +186,26 @@ def check_document(description):
     return findings + list(check_closed(description, event, "Event", seen))
 
 
+def words_of(header, macro):
+    """The wire words of an X-macro."""
+    found = re.search(rf"#define {macro}\(X\)((?:.*\\\n)*.*)", header)
+    return set(re.findall(r'X\(\w+,\s*"([^"]+)"', found.group(1))) if found else set()
+
+
+def check_lists(description, headers):
+    """`headers`: the text of each by its path. The same words as the program's."""
+    for name, path, macro, apart in LISTS:
+        schema = description.document["components"]["schemas"][name]
+        told = set(schema.get("enum") or schema["properties"])
+        wanted = words_of(headers[path], macro)
+        if not wanted:
+            yield f"{path}: no word of {macro} was recognised"
+        wanted |= {word[1:] for word in apart if word[0] == "+"}
+        wanted -= {word[1:] for word in apart if word[0] == "-"}
+        if told != wanted:
+            yield f"schema {name}: not as {macro} of {path}: {sorted(told ^ wanted)}"
+
+
 # ---- one request, one answer ----
 
 def value_of(text, schema):
@@ -315,7 +348,7 @@ def broken_documents(document):
         lambda it: it["paths"]["/v1/pool"]["get"]["responses"].pop("default"))
 
 
-def self_test(description, routes_text):
+def self_test(description, routes_text, headers):
     def expect(wrong, what, findings):
         if bool(list(findings)) != wrong:
             yield f"self-test: {what}: {'not noticed' if wrong else 'is no mistake'}"
@@ -331,6 +364,10 @@ def self_test(description, routes_text):
         yield "self-test: a key that stands twice: not noticed"
     except yaml.YAMLError:
         pass
+    for name, path, macro, _ in LISTS:
+        less = {**headers, path: re.sub(rf'({macro}\(X\)[^"]*)"', r'\1"not_', headers[path])}
+        yield from expect(True, f"{macro} with another word", check_lists(description, less))
+        yield from expect(True, f"no {macro}", check_lists(description, {**headers, path: ""}))
     yield from expect(True, "a table without routes", check_routes("", description))
     yield from expect(False, "an event", check_event(description, "released", EVENT))
     yield from expect(True, "an event's field", check_event(description, "released",
@@ -348,9 +385,12 @@ def self_test(description, routes_text):
 def main(root, *rest):
     description = Description(yaml.load(read(f"{root}/controller/openapi.yaml"), Loader))
     routes_text = read(f"{root}/controller/api_routes.c")
+    headers = {path: read(f"{root}/{path}") for _, path, _, _ in LISTS}
     findings = [*check_document(description), *check_routes(routes_text, description)]
+    if not findings:
+        findings = list(check_lists(description, headers))
     if not findings and rest[:1] == ("--self-test",):
-        findings = list(self_test(description, routes_text))
+        findings = list(self_test(description, routes_text, headers))
     elif not findings and rest[:1] == ("--run",):
         import openapi_calls
         findings = openapi_calls.run(description, root, os.path.abspath(rest[1]))
