@@ -5,14 +5,21 @@ BUILD_ASAN   ?= build-asan
 BUILD_FUZZ   ?= build-fuzz
 FUZZ_SECONDS ?= 60
 UP_SCENARIO  ?= examples/replay-pool.yaml
+UP_FOLDER    ?= $(BUILD)/pool
 
-.PHONY: help up build test bench fuzz fuzz-keep policy-random format clean deps
+.PHONY: help up down example build test bench fuzz fuzz-keep policy-random format clean deps
 .DEFAULT_GOAL := help
 
 help:                    ## this list
 	@awk -F':.*## ' '/^[a-z%-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-up: build                ## install what is missing, build, and run the bundled example
+up: build                ## install what is missing, build, and start a pool on this machine
+	@sh tools/up.sh $(BUILD) $(UP_FOLDER)
+
+down:                    ## end that pool, and the work in it
+	@sh tools/up.sh $(BUILD) $(UP_FOLDER) down
+
+example: build           ## fill an example pool with every placement policy, in virtual time
 	$(BUILD)/berth replay $(UP_SCENARIO)
 
 build: deps              ## the programs, into build/ (build/berth)

@@ -2,8 +2,8 @@
  * nodes of 8 devices. 64 connections that are kept alive, one job a request, no pipelining; 50
  * tenants, 30 shapes, jobs of two seconds whose ends are durable too. The load comes from this
  * process, on the same cores; the daemon is the real one, as a child. Against it in the same run: as
- * many groups of rows as fast as bare SQLite commits them. The first argument is the seconds of load
- * (default 10). */
+ * many groups of rows as fast as bare SQLite commits them. Then the memory of a pool of 10,000 nodes
+ * with 100,000 live workloads. The first argument is the seconds of load (default 10). */
 #include <errno.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -24,6 +24,8 @@
 
 #define CONNECTIONS 64
 #define NODES       5000
+#define RSS_NODES   10000
+#define RSS_WORKLOADS 100000
 #define TENANTS     50
 #define SHAPES      30
 #define WARM_NS     3000000000ll
@@ -48,14 +50,14 @@ static const char *path_of(const char *name)
 
 /* ---- the daemon ---- */
 
-static void write_documents(void)
+static void write_documents(unsigned nodes)
 {
         FILE *pool = fopen(path_of("pool.yaml"), "w"), *policy = fopen(path_of("policy.yaml"), "w");
 
         if (!pool || !policy)
                 fail("documents");
-        fprintf(pool, "kind: Pool\nnodes:\n  - {name: \"n[0001-%04d]\", devices: {model: H100-80, "
-                      "count: 8}, cpu: 96, ram: 1024Gi}\n", NODES);
+        fprintf(pool, "kind: Pool\nnodes:\n  - {name: \"n[00001-%05u]\", devices: {model: H100-80, "
+                      "count: 8}, cpu: 96, ram: 1024Gi}\n", nodes);
         fprintf(policy, "kind: Policy\npreset: equal\ntenants:\n");
         for (unsigned t = 0; t < TENANTS; t++)
                 fprintf(policy, "  t%02u: {}\n", t);
@@ -125,6 +127,7 @@ struct lane {
 };
 
 struct load {
+        unsigned life_s;                /* of a job */
         struct lane lanes[CONNECTIONS];
         unsigned count;
         int epoll;
@@ -134,16 +137,16 @@ struct load {
         size_t latencies, latencies_room;
 };
 
-static size_t make_request(uint64_t number, char *buf, size_t size)
+static size_t make_request(uint64_t number, unsigned life_s, char *buf, size_t size)
 {
         unsigned shape = (unsigned)(number % SHAPES);
         char body[512];
         int length = snprintf(body, sizeof body,
                               "{\"kind\":\"Workload\",\"name\":\"job-%llu\",\"tenant\":\"t%02u\","
                               "\"class\":\"training\",\"each\":{\"devices\":%u,\"cpu\":%u,"
-                              "\"ram\":\"%uGi\"},\"run\":{\"command\":[\"sleep\",\"2\"]}}",
+                              "\"ram\":\"%uGi\"},\"run\":{\"command\":[\"sleep\",\"%u\"]}}",
                               (unsigned long long)number, (unsigned)(number / SHAPES % TENANTS),
-                              1 + shape % 2, 1 + shape / 2, 4 + shape);
+                              1 + shape % 2, 1 + shape / 2, 4 + shape, life_s);
 
         return (size_t)snprintf(buf, size,
                                 "POST /v1/workloads HTTP/1.1\r\nHost: berth\r\nContent-Type: "
@@ -154,7 +157,7 @@ static size_t make_request(uint64_t number, char *buf, size_t size)
 static void send_next(struct load *load, struct lane *lane)
 {
         char request[1024];
-        size_t size = make_request(load->number++, request, sizeof request);
+        size_t size = make_request(load->number++, load->life_s, request, sizeof request);
 
         lane->sent_ns = time_monotonic_ns();
         if (write(lane->fd, request, size) != (ssize_t)size)
@@ -199,6 +202,27 @@ static void close_lanes(struct load *load)
         for (unsigned i = 0; i < load->count; i++)
                 close(load->lanes[i].fd);
         close(load->epoll);
+}
+
+/* So many jobs. */
+static void run_jobs(struct load *load, uint64_t jobs)
+{
+        struct epoll_event events[CONNECTIONS];
+        uint64_t answered = 0;
+
+        open_lanes(load, CONNECTIONS);
+        for (unsigned i = 0; i < CONNECTIONS; i++)
+                send_next(load, &load->lanes[i]);
+        while (answered < jobs) {
+                int count = epoll_wait(load->epoll, events, CONNECTIONS, 1000);
+                for (int i = 0; i < count; i++, answered++) {
+                        struct lane *lane = &load->lanes[events[i].data.u32];
+                        take_answer(load, lane, false);
+                        if (answered + CONNECTIONS < jobs)
+                                send_next(load, lane);
+                }
+        }
+        close_lanes(load);
 }
 
 /* Seconds it really took; what is answered in the first `warm_ns` does not count. */
@@ -307,6 +331,14 @@ static void clean(void)
         (void)rmdir(folder);
 }
 
+static void remove_store(void)
+{
+        static const char *const names[] = {"store", "store-wal", "store-shm", "store.lock"};
+
+        for (size_t n = 0; n < ARRAY_LEN(names); n++)
+                (void)unlink(path_of(names[n]));
+}
+
 static void stop(pid_t child, int signal_number)
 {
         (void)kill(child, signal_number);
@@ -326,8 +358,9 @@ int main(int argc, char **argv)
                 fail("folder");
         ssize_t length = readlink("/proc/self/exe", program, sizeof program - 64);
         program[length > 0 ? length : 0] = '\0';
-        (void)strcpy(strrchr(program, '/'), "/../controller/berthd");
-        write_documents();
+        (void)strcpy(strrchr(program, '/'), "/../berthd");
+        write_documents(NODES);
+        load.life_s = alone.life_s = 2;
         load.latencies_room = alone.latencies_room = 4000000;
         load.latency_ms = mem_new(load.latencies_room, sizeof(double));
         alone.latency_ms = mem_new(alone.latencies_room, sizeof(double));
@@ -354,6 +387,14 @@ int main(int argc, char **argv)
         stop(child, SIGTERM);           /* leaves a snapshot */
         child = start_daemon(program, &log);
         bench_figure("controller.recovery_snapshot_ms", await_start(log), "ms", 0, NULL);
+        stop(child, SIGKILL);
+        remove_store();
+        write_documents(RSS_NODES);
+        child = start_daemon(program, &log);
+        (void)await_start(log);
+        load.life_s = 86400;
+        run_jobs(&load, RSS_WORKLOADS);
+        bench_figure("controller.rss_mib", resident_mib(child), "MiB", 0, NULL);
         stop(child, SIGKILL);
         clean();
         return 0;

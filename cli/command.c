@@ -7,7 +7,8 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define HELP_ID 1000 /* above every index of an option */
+#define ARGUMENT_ID 1    /* what getopt gives for one */
+#define HELP_ID     1000 /* above every index of an option */
 
 static size_t options_count(const struct command *command)
 {
@@ -25,10 +26,10 @@ const struct command *command_find(const char *name, struct err *err)
         char show[STR_SHOW_MAX], known[STR_NEAR_MAX];
 
         str_near_init(&near, name);
-        for (const struct command *command = commands; command->name; command++) {
-                if (str_equal(command->name, name))
-                        return command;
-                str_near_add(&near, command->name);
+        for (const struct command *const *each = commands; *each; each++) {
+                if (str_equal((*each)->name, name))
+                        return *each;
+                str_near_add(&near, (*each)->name);
         }
         err_set(err, ERR_NOT_FOUND, "there is no command '%s'; %s", str_show(name, show),
                 str_near_text(&near, known, sizeof known));
@@ -40,7 +41,7 @@ const struct command *command_find(const char *name, struct err *err)
 /* What getopt_long takes, made from the table. */
 struct getopt_table {
         struct option longs[COMMAND_OPTIONS_MAX + 2];
-        char letters[3 * COMMAND_OPTIONS_MAX + 4];
+        char letters[3 * COMMAND_OPTIONS_MAX + 5];
 };
 
 static void make_table(const struct command *command, struct getopt_table *ret_table)
@@ -48,6 +49,7 @@ static void make_table(const struct command *command, struct getopt_table *ret_t
         size_t count = options_count(command), at = 0;
 
         memset(ret_table, 0, sizeof *ret_table);
+        ret_table->letters[at++] = '-'; /* arguments come in turn: "--" is not lost among them */
         ret_table->letters[at++] = ':'; /* a missing value is told apart */
         ret_table->letters[at++] = 'h';
         for (size_t i = 0; i < count; i++) {
@@ -94,23 +96,130 @@ static int fail_option(const struct command *command, const char *text, int id, 
                        str_near_text(&near, known, sizeof known));
 }
 
-static int take_arguments(const struct command *command, int argc, char **argv,
-                          struct command_call *call, struct err *err)
+bool command_option_repeats(const struct command_option *option)
 {
-        size_t count = (size_t)(argc - optind);
+        size_t length = option->value ? strlen(option->value) : 0;
+
+        return length > 4 && str_equal(option->value + length - 4, " ...");
+}
+
+bool command_option_goes(const struct command *command, const struct command_option *option,
+                         const char *action)
+{
+        const char *at = option->help;
+        bool is_named = false;
+
+        for (;;) {
+                size_t length = strcspn(at, ",: ");
+                bool is_action = false;
+                for (const struct command_action *known = command->actions; known && known->name;
+                     known++)
+                        is_action = is_action || (strlen(known->name) == length &&
+                                                  strncmp(known->name, at, length) == 0);
+                if (!is_action)
+                        return true;
+                is_named =
+                        is_named || (strlen(action) == length && strncmp(action, at, length) == 0);
+                if (at[length] == ':')
+                        return is_named;
+                if (strncmp(at + length, ", ", 2) != 0)
+                        return true; /* the help merely begins with such a word */
+                at += length + 2;
+        }
+}
+
+/* The first argument, and whether all options go with it. */
+static int take_action(const struct command *command, struct command_call *call, struct err *err)
+{
+        struct str_near near;
+        char show[STR_SHOW_MAX], known[STR_NEAR_MAX];
+        const char *name = call->arguments_count > 0 ? call->arguments[0] : NULL;
+        const struct command_action *action = command->actions;
+
+        str_near_init(&near, name ? name : "");
+        for (; action->name && !(name && str_equal(action->name, name)); action++)
+                str_near_add(&near, action->name);
+        if (!name)
+                return err_set(err, ERR_INPUT, "say what to do; %s",
+                               str_near_text(&near, known, sizeof known));
+        if (!action->name)
+                return err_set(err, ERR_INPUT, "there is no '%s'; %s", str_show(name, show),
+                               str_near_text(&near, known, sizeof known));
+        for (size_t i = 0; i < options_count(command); i++)
+                if (call->values[i] && !command_option_goes(command, &command->options[i], name))
+                        return err_set(err, ERR_INPUT, "--%s goes with %.*s only",
+                                       command->options[i].name,
+                                       (int)strcspn(command->options[i].help, ":"),
+                                       command->options[i].help);
+        call->action = action;
+        call->arguments_count--;
+        memmove(call->arguments, call->arguments + 1,
+                call->arguments_count * sizeof *call->arguments);
+        return 0;
+}
+
+static int check_arguments(const struct command_call *call, struct err *err)
+{
+        const struct command *command = call->command;
+        const struct command_action *action = call->action;
+        size_t min = action ? action->arguments_min : command->arguments_min;
+        size_t max = action ? action->arguments_max : command->arguments_max;
+        const char *arguments = action ? action->arguments : command->arguments;
         char show[STR_SHOW_MAX];
 
-        assert(command->arguments_max <= COMMAND_ARGUMENTS_MAX);
-        if (count < command->arguments_min)
-                return err_set(err, ERR_INPUT, "name what to work on: berth %s %s", command->name,
-                               command->arguments);
-        if (count > command->arguments_max)
+        if (call->arguments_count < min)
+                return err_set(err, ERR_INPUT, "name what to work on: berth %s%s%s %s",
+                               command->name, action ? " " : "", action ? action->name : "",
+                               arguments);
+        if (call->arguments_count > max)
                 return err_set(err, ERR_INPUT, "'%s' is one argument too many",
-                               str_show(argv[(size_t)optind + command->arguments_max], show));
-        for (size_t i = 0; i < count; i++)
-                call->arguments[i] = argv[(size_t)optind + i];
-        call->arguments_count = count;
+                               str_show(call->arguments[max], show));
         return 0;
+}
+
+static int add_argument(struct command_call *call, const char *text, struct err *err)
+{
+        if (call->arguments_count == COMMAND_ARGUMENTS_MAX)
+                return err_set(err, ERR_INPUT, "more than %d arguments; say it in several calls",
+                               COMMAND_ARGUMENTS_MAX);
+        call->arguments[call->arguments_count++] = text;
+        return 0;
+}
+
+static int take_option(struct command_call *call, int id, const char *value, struct err *err)
+{
+        int found = find_option(call->command, id);
+
+        assert(found >= 0);
+        size_t index = (size_t)found;
+        const struct command_option *option = &call->command->options[index];
+        if (!command_option_repeats(option) && call->values[index])
+                return err_set(err, ERR_INPUT, "option --%s is given twice", option->name);
+        if (command_option_repeats(option)) {
+                if (call->repeats_count == COMMAND_REPEATS_MAX)
+                        return err_set(err, ERR_INPUT, "option --%s: more than %d are given",
+                                       option->name, COMMAND_REPEATS_MAX);
+                call->repeats[call->repeats_count].option = index;
+                call->repeats[call->repeats_count++].value = value;
+        }
+        call->values[index] = value ? value : "";
+        return 0;
+}
+
+/* What stands behind "--": of some commands a command line, of others mere arguments. */
+static int take_tail(struct command_call *call, int argc, char **argv, struct err *err)
+{
+        int rc = 0;
+
+        assert(optind <= argc);
+        if (call->command->tail && str_equal(argv[optind - 1], "--")) {
+                call->tail = argv + optind;
+                call->tail_count = (size_t)(argc - optind);
+                return 0;
+        }
+        for (int i = optind; i < argc && rc == 0; i++)
+                rc = add_argument(call, argv[i], err);
+        return rc;
 }
 
 int command_parse(const struct command *command, int argc, char **argv,
@@ -118,85 +227,55 @@ int command_parse(const struct command *command, int argc, char **argv,
 {
         struct command_call call = {.command = command};
         struct getopt_table table;
-        int id;
+        int id, rc = 0;
 
         make_table(command, &table);
         opterr = 0;
         optind = 0; /* start anew, whatever was parsed before */
-        while ((id = getopt_long(argc, argv, table.letters, table.longs, NULL)) != -1) {
+        while (rc == 0 && (id = getopt_long(argc, argv, table.letters, table.longs, NULL)) != -1) {
                 if (id == HELP_ID || id == 'h')
                         return 1;
                 if (id == '?' || id == ':')
                         return fail_option(command, argv[optind - 1], id, optopt, err);
-                int index = find_option(command, id);
-                assert(index >= 0);
-                if (call.values[index])
-                        return err_set(err, ERR_INPUT, "option --%s is given twice",
-                                       command->options[index].name);
-                call.values[index] = optarg ? optarg : "";
+                rc = id == ARGUMENT_ID ? add_argument(&call, optarg, err)
+                                       : take_option(&call, id, optarg, err);
         }
-        int rc = take_arguments(command, argc, argv, &call, err);
-        if (rc == 0)
-                *ret_call = call;
-        return rc;
+        if (rc < 0 || (rc = take_tail(&call, argc, argv, err)) < 0 ||
+            (command->actions && (rc = take_action(command, &call, err)) < 0) ||
+            (rc = check_arguments(&call, err)) < 0)
+                return rc;
+        *ret_call = call;
+        return 0;
 }
 
-const char *command_value(const struct command_call *call, const char *option)
+static size_t index_of(const struct command_call *call, const char *option)
 {
         size_t i = 0;
 
         while (call->command->options[i].name && !str_equal(call->command->options[i].name, option))
                 i++;
         assert(call->command->options[i].name);
-        return call->values[i];
+        return i;
 }
 
-/* ---- help ---- */
-
-void command_usage(const struct command *command, FILE *file)
+const char *command_value(const struct command_call *call, const char *option)
 {
-        fprintf(file, "usage: berth %s %s", command->name, command->arguments);
-        for (const struct command_option *option = command->options; option->name; option++)
-                fprintf(file, " [--%s%s%s]", option->name, option->value ? " " : "",
-                        option->value ? option->value : "");
-        fputc('\n', file);
+        return call->values[index_of(call, option)];
 }
 
-static void option_line(const struct command_option *option, FILE *file)
+const char *command_each(const struct command_call *call, const char *option, size_t *cursor)
 {
-        char left[48];
-        char letter[] = "    ";
+        size_t index = index_of(call, option);
 
-        if (option->letter)
-                snprintf(letter, sizeof letter, "-%c, ", option->letter);
-        snprintf(left, sizeof left, "%s--%s%s%s", letter, option->name, option->value ? " " : "",
-                 option->value ? option->value : "");
-        fprintf(file, "  %-24s %s\n", left, option->help);
+        while (*cursor < call->repeats_count) {
+                size_t at = (*cursor)++;
+                if (call->repeats[at].option == index)
+                        return call->repeats[at].value;
+        }
+        return NULL;
 }
 
-void command_help(const struct command *command, FILE *file)
-{
-        static const struct command_option help = {"help", 'h', NULL, "this text"};
-
-        command_usage(command, file);
-        fprintf(file, "\n%s\n\n", command->summary);
-        for (const struct command_option *option = command->options; option->name; option++)
-                option_line(option, file);
-        option_line(&help, file);
-        fprintf(file, "\n%s", command->details);
-}
-
-void command_list(FILE *file)
-{
-        fputs("usage: berth COMMAND ...\n\n"
-              "berth shares a pool of accelerators between teams.\n\n",
-              file);
-        for (const struct command *command = commands; command->name; command++)
-                fprintf(file, "  %-10s %s\n", command->name, command->summary);
-        fputs("\n  berth COMMAND --help   options and examples of a command\n"
-              "  berth --version        which version this is\n",
-              file);
-}
+/* ---- the program ---- */
 
 int command_main(int argc, char **argv)
 {
@@ -227,5 +306,5 @@ int command_main(int argc, char **argv)
                 command_usage(command, stderr);
                 return EXIT_BAD_INPUT;
         }
-        return command->run(&call);
+        return call.action && call.action->run ? call.action->run(&call) : command->run(&call);
 }

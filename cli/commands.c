@@ -3,9 +3,24 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "cli/act.h"
+#include "cli/apply.h"
+#include "cli/ask.h"
 #include "cli/command.h"
+#include "cli/completion.h"
+#include "cli/context.h"
+#include "cli/events.h"
+#include "cli/logs.h"
+#include "cli/manual.h"
+#include "cli/operate.h"
 #include "cli/policy.h"
+#include "cli/pool_show.h"
 #include "cli/replay.h"
+#include "cli/status.h"
+#include "cli/submit.h"
+#include "cli/tokens.h"
+#include "cli/top.h"
+#include "cli/usage.h"
 
 static const struct command_option no_options[] = {{0}};
 
@@ -33,35 +48,38 @@ static int run_version(const struct command_call *call)
         return EXIT_FINE;
 }
 
-const struct command commands[] = {
-        {.name = "replay",
-         .arguments = "SCENARIO.yaml",
-         .arguments_min = 1,
-         .arguments_max = 1,
-         .summary = "fill a pool with a workload in virtual time and compare placements",
-         .details = replay_details,
-         .options = replay_options,
-         .run = replay_command},
-        {.name = "policy",
-         .arguments = "check FILE | diff A B | try FILE --history SCENARIO",
-         .arguments_min = 2,
-         .arguments_max = 3,
-         .summary = "check a policy, say what another one changes, or try it on a history",
-         .details = policy_details,
-         .options = policy_options,
-         .run = policy_command},
-        {.name = "help",
-         .arguments = "[COMMAND]",
-         .arguments_max = 1,
-         .summary = "what there is, or one command in full",
-         .details = "",
-         .options = no_options,
-         .run = run_help},
-        {.name = "version",
-         .arguments = "",
-         .summary = "which version this is",
-         .details = "",
-         .options = no_options,
-         .run = run_version},
-        {0},
+static const struct command help_command = {
+        .name = "help",
+        .group = GROUP_SELF,
+        .arguments = "[COMMAND]",
+        .arguments_max = 1,
+        .summary = "what there is, or one command in full",
+        .details = "examples:\n"
+                   "  berth help\n"
+                   "  berth help submit\n",
+        .options = no_options,
+        .run = run_help,
+};
+
+static const struct command version_command = {
+        .name = "version",
+        .group = GROUP_SELF,
+        .arguments = "",
+        .summary = "which version this is",
+        .details = "examples:\n"
+                   "  berth version\n",
+        .options = no_options,
+        .run = run_version,
+};
+
+/* Within a group, help shows them in this order. */
+const struct command *const commands[] = {
+        &submit_command,  &status_command,   &queue_command,   &explain_command,
+        &logs_command,    &fits_command,     &cancel_command,  &hold_command,
+        &release_command, &restart_command,  &pool_command,    &top_command,
+        &idle_command,    &tenants_command,  &usage_command,   &notices_command,
+        &events_command,  &apply_command,    &drain_command,   &undrain_command,
+        &freeze_command,  &unfreeze_command, &preempt_command, &token_command,
+        &policy_command,  &replay_command,   &context_command, &completion_command,
+        &man_command,     &help_command,     &version_command, NULL,
 };

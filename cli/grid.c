@@ -12,13 +12,25 @@
 
 #define GAP 2 /* columns between two columns */
 
+struct cell {
+        char *text; /* NULL: nothing */
+        enum tone tone;
+};
+
 struct grid {
-        size_t fixed, columns, rows, cells;
+        size_t fixed, columns, rows, rows_room, cells;
         char titles[GRID_COLUMNS_MAX][GRID_CELL_MAX];
         bool is_number[GRID_COLUMNS_MAX];
-        char *texts[GRID_ROWS_MAX][GRID_COLUMNS_MAX];
+        struct cell *table; /* rows x columns */
+        size_t cut;         /* the column that may be cut, + 1; 0: none */
+        bool has_colour;
         bool is_broken; /* a text was lost for lack of memory */
 };
+
+static struct cell *cell_of(const struct grid *grid, size_t row, size_t column)
+{
+        return &grid->table[row * grid->columns + column];
+}
 
 struct grid *grid_new(size_t fixed_count)
 {
@@ -38,7 +50,9 @@ void grid_free(struct grid *grid)
 {
         for (size_t r = 0; grid && r < grid->rows; r++)
                 for (size_t c = 0; c < grid->columns; c++)
-                        mem_free(grid->texts[r][c]);
+                        mem_free(cell_of(grid, r, c)->text);
+        if (grid)
+                mem_free(grid->table);
         mem_free(grid);
 }
 
@@ -50,28 +64,69 @@ void grid_column(struct grid *grid, const char *title, bool is_number)
         grid->is_number[grid->columns++] = is_number;
 }
 
+void grid_cut(struct grid *grid)
+{
+        assert(grid->columns > 0);
+        assert(grid->cut == 0);
+        grid->cut = grid->columns;
+}
+
+void grid_colour(struct grid *grid)
+{
+        grid->has_colour = true;
+}
+
+static bool make_room(struct grid *grid)
+{
+        size_t room = grid->rows_room ? 2 * grid->rows_room : 32;
+
+        if (grid->rows < grid->rows_room)
+                return true;
+        if (grid->rows >= GRID_ROWS_MAX)
+                return false;
+        struct cell *grown = mem_resize(grid->table, grid->rows_room * grid->columns,
+                                        room * grid->columns, sizeof *grown);
+        if (!grown)
+                return false;
+        grid->table = grown;
+        grid->rows_room = room;
+        return true;
+}
+
 void grid_row(struct grid *grid)
 {
-        assert(grid->rows < GRID_ROWS_MAX);
-        grid->rows++;
+        assert(grid->columns > 0);
+        grid->is_broken = grid->is_broken || !make_room(grid);
+        grid->rows += !grid->is_broken;
         grid->cells = 0;
 }
 
 void grid_cell(struct grid *grid, const char *format, ...)
 {
-        assert(grid->rows > 0);
-        assert(grid->cells < grid->columns);
-        char *text = mem_new(GRID_CELL_MAX, 1);
+        char text[GRID_CELL_MAX];
         va_list args;
 
-        if (!text) {
-                grid->is_broken = true;
+        if (grid->is_broken)
                 return;
-        }
+        assert(grid->rows > 0);
+        assert(grid->cells < grid->columns);
         va_start(args, format);
-        vsnprintf(text, GRID_CELL_MAX, format, args);
+        vsnprintf(text, sizeof text, format, args);
         va_end(args);
-        grid->texts[grid->rows - 1][grid->cells++] = text;
+        struct cell *cell = cell_of(grid, grid->rows - 1, grid->cells++);
+        cell->text = mem_new(strlen(text) + 1, 1);
+        if (cell->text)
+                strcpy(cell->text, text);
+        else
+                grid->is_broken = true;
+}
+
+void grid_tone(struct grid *grid, enum tone tone)
+{
+        if (grid->is_broken)
+                return;
+        assert(grid->cells > 0);
+        cell_of(grid, grid->rows - 1, grid->cells - 1)->tone = tone;
 }
 
 /* ---- printing ---- */
@@ -91,9 +146,11 @@ static size_t column_width(const struct grid *grid, size_t column)
 {
         size_t width = 0, title = text_width(grid->titles[column]);
 
-        for (size_t r = 0; r < grid->rows; r++)
-                if (grid->texts[r][column] && text_width(grid->texts[r][column]) > width)
-                        width = text_width(grid->texts[r][column]);
+        for (size_t r = 0; r < grid->rows; r++) {
+                const char *text = cell_of(grid, r, column)->text;
+                if (text && text_width(text) > width)
+                        width = text_width(text);
+        }
         return width > 0 && title > width ? title : width;
 }
 
@@ -104,18 +161,59 @@ static bool add_column(struct libscols_table *table, const struct grid *grid, si
         return scols_table_new_column(table, grid->titles[column], 0, flags) != NULL;
 }
 
+/* The text cut to `width` columns, the last of them an ellipsis. */
+static const char *shorten(const char *text, size_t width, char buf[GRID_CELL_MAX])
+{
+        mbstate_t state = {0};
+        size_t kept = 0, used = 0;
+
+        if (text_width(text) <= width)
+                return text;
+        while (text[kept] && used + 1 < width) {
+                wchar_t wide;
+                size_t length = mbrtowc(&wide, text + kept, strlen(text + kept), &state);
+                if (length == 0 || length > 4)
+                        break;
+                used += wcwidth(wide) > 0 ? (size_t)wcwidth(wide) : 0;
+                if (used + 1 > width)
+                        break;
+                kept += length;
+        }
+        snprintf(buf, GRID_CELL_MAX, "%.*s\u2026", (int)kept, text);
+        return buf;
+}
+
+static bool set_cell(struct libscols_line *line, size_t at, const struct cell *cell, size_t width,
+                     bool has_colour)
+{
+        static const char *const colours[] = {
+                [TONE_PLAIN] = NULL,   [TONE_STRONG] = "bold",   [TONE_DIM] = "halfbright",
+                [TONE_GOOD] = "green", [TONE_WAITING] = "brown", [TONE_BAD] = "red",
+        };
+        char buf[GRID_CELL_MAX];
+        const char *text = cell->text ? cell->text : "";
+
+        if (width > 0)
+                text = shorten(text, width, buf);
+        if (scols_line_set_data(line, at, text) != 0)
+                return false;
+        if (!has_colour || !colours[cell->tone])
+                return true;
+        return scols_cell_set_color(scols_line_get_cell(line, at), colours[cell->tone]) == 0;
+}
+
 static bool fill_lines(struct libscols_table *table, const struct grid *grid, const size_t *columns,
-                       size_t count)
+                       size_t count, size_t cut_width)
 {
         for (size_t r = 0; r < grid->rows; r++) {
                 struct libscols_line *line = scols_table_new_line(table, NULL);
                 if (!line)
                         return false;
-                for (size_t c = 0; c < count; c++) {
-                        const char *text = grid->texts[r][columns[c]];
-                        if (scols_line_set_data(line, c, text ? text : "") != 0)
+                for (size_t c = 0; c < count; c++)
+                        if (!set_cell(line, c, cell_of(grid, r, columns[c]),
+                                      columns[c] + 1 == grid->cut ? cut_width : 0,
+                                      grid->has_colour))
                                 return false;
-                }
         }
         return true;
 }
@@ -132,8 +230,8 @@ static void put_trimmed(const char *text, FILE *file)
         }
 }
 
-static int print_block(const struct grid *grid, const size_t *columns, size_t count, FILE *file,
-                       struct err *err)
+static int print_block(const struct grid *grid, const size_t *columns, size_t count,
+                       size_t cut_width, FILE *file, struct err *err)
 {
         struct libscols_table *table = scols_new_table();
         char *text = NULL;
@@ -142,7 +240,8 @@ static int print_block(const struct grid *grid, const size_t *columns, size_t co
         for (size_t c = 0; is_made && c < count; c++)
                 is_made = add_column(table, grid, columns[c]);
         is_made = is_made && scols_table_set_column_separator(table, "  ") == 0 &&
-                  fill_lines(table, grid, columns, count) &&
+                  scols_table_enable_colors(table, grid->has_colour) == 0 &&
+                  fill_lines(table, grid, columns, count, cut_width) &&
                   scols_print_table_to_string(table, &text) == 0;
         if (is_made)
                 put_trimmed(text, file);
@@ -151,27 +250,38 @@ static int print_block(const struct grid *grid, const size_t *columns, size_t co
         return is_made ? 0 : grid_no_memory(err);
 }
 
+/* How wide the column that may be cut is printed; 0: as it is. */
+static size_t choose_cut(const struct grid *grid, size_t width)
+{
+        size_t used = 0, wants = grid->cut ? column_width(grid, grid->cut - 1) : 0;
+
+        for (size_t c = 0; c < grid->columns; c++) {
+                size_t one = column_width(grid, c);
+                used += one > 0 ? one + GAP : 0;
+        }
+        if (wants == 0 || used <= width + GAP)
+                return 0;
+        size_t over = used - GAP - width;
+        size_t least = wants < GRID_CUT_LEAST ? wants : GRID_CUT_LEAST;
+        return wants > over + least ? wants - over : least;
+}
+
 int grid_print(const struct grid *grid, size_t width, FILE *file, struct err *err)
 {
         size_t columns[GRID_COLUMNS_MAX];
-        size_t count = 0, fixed, used = 0, fixed_used;
+        size_t count = 0, fixed = 0, used = 0, fixed_used = 0;
+        size_t cut_width = choose_cut(grid, width);
 
         if (grid->is_broken)
                 return grid_no_memory(err);
-        for (size_t c = 0; c < grid->fixed; c++) {
-                if (column_width(grid, c) == 0)
-                        continue;
-                columns[count++] = c;
-                used += column_width(grid, c) + GAP;
-        }
-        fixed = count;
-        fixed_used = used;
-        for (size_t c = grid->fixed; c < grid->columns; c++) {
+        for (size_t c = 0; c < grid->columns; c++) {
                 size_t wants = column_width(grid, c);
                 if (wants == 0)
                         continue;
-                if (count > fixed && used + wants > width) {
-                        int rc = print_block(grid, columns, count, file, err);
+                if (cut_width > 0 && c + 1 == grid->cut)
+                        wants = cut_width;
+                if (c >= grid->fixed && count > fixed && used + wants > width) {
+                        int rc = print_block(grid, columns, count, cut_width, file, err);
                         if (rc < 0)
                                 return rc;
                         fputc('\n', file);
@@ -180,8 +290,12 @@ int grid_print(const struct grid *grid, size_t width, FILE *file, struct err *er
                 }
                 columns[count++] = c;
                 used += wants + GAP;
+                if (c < grid->fixed) {
+                        fixed = count;
+                        fixed_used = used;
+                }
         }
-        return print_block(grid, columns, count, file, err);
+        return print_block(grid, columns, count, cut_width, file, err);
 }
 
 int grid_finish(struct grid *grid, const char *title, size_t width, FILE *file, struct err *err)

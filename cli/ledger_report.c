@@ -237,7 +237,8 @@ static void say_lost(const struct page *page)
                 [LOSS_FAILED] = "the job failed",
                 [LOSS_CANCELLED] = "its owner ended it",
                 [LOSS_TIMED_OUT] = "its time was over",
-                [LOSS_IDLE] = "nobody used its devices"};
+                [LOSS_IDLE] = "nobody used its devices",
+                [LOSS_ASKED] = "its owner, or an operator, began it anew"};
         double all = 0;
         char number[WORDS_MAX], share[WORDS_MAX];
 

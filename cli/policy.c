@@ -1,31 +1,33 @@
 #include "cli/policy.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/policy_live.h"
 #include "cli/policy_out.h"
 #include "cli/policy_try.h"
+#include "cli/screen.h"
 #include "proto/kind.h"
 #include "proto/model_doc.h"
 #include "proto/pool_doc.h"
 
-const struct command_option policy_options[] = {
+static const struct command_option options[] = {
         {"pool", 0, "FILE", "check: hold promises and planes against this pool (kind: Pool)"},
-        {"models", 0, "FILE", "know these device models too (kind: DeviceModels)"},
+        {"models", 0, "FILE",
+         "check, diff, try: know these device models too (kind: DeviceModels)"},
         {"history", 0, "SCENARIO", "try: the jobs and the pool (kind: Replay, of a history)"},
         {"against", 0, "POLICY",
          "try: in force before: a file, default (the default) or fifo-skip"},
         {"seeds", 0, "A..B", "try: these seeds instead of the scenario's"},
-        {"json", 0, "FILE|-", "try: write the figures as JSON; - prints them instead of the table"},
         {"quiet", 'q', NULL, "try: no progress"},
+        {"reason", 'r', "TEXT", "rollback: why; it is kept with who did it"},
+        {"json", 0, "FILE|-", "try: write the figures as JSON; - prints them instead of the table"},
+        {"context", 0, "NAME", "show, revisions, rollback: which pool"},
         {0},
 };
 
-const char policy_details[] =
+static const char details[] =
         "check reads a policy (kind: Policy) and prints what comes out of it: every tenant after\n"
         "inheritance, every class with its terms in words, and warnings about what is legal but "
         "in\n"
@@ -37,14 +39,23 @@ const char policy_details[] =
         "try runs a recorded history under the policy in force (--against) and under FILE, and\n"
         "says by tenant who waits how long, whose work is stopped, and what that loses.\n"
         "\n"
+        "show prints the policy in force in a pool, as it was applied (`berth apply` puts one in\n"
+        "force); revisions lists those there were; rollback puts an earlier one in force again,\n"
+        "as a new revision.\n"
+        "\n"
         "examples:\n"
         "  berth policy check examples/policy.yaml\n"
         "  berth policy check examples/policy-full.yaml --pool examples/pool.yaml\n"
         "  berth policy diff examples/policy.yaml examples/policy-full.yaml\n"
         "  berth policy try ours.yaml --history examples/philly.yaml\n"
+        "  berth policy show > now.yaml\n"
+        "  berth policy rollback 3 --reason 'web starves'\n"
         "\n"
         "exit status: 0 fine, also with warnings; 2 a document or option is wrong; 130 try was\n"
-        "stopped by Ctrl-C, and what was finished has been printed; 1 anything else\n";
+        "stopped by Ctrl-C, and what was finished has been printed; 3, 4, 5 of show, revisions\n"
+        "and rollback: not there, refused, no answer; 1 anything else\n";
+
+#define WIDTH_OF_FILES 100 /* columns of what goes to no terminal */
 
 /* What one call works with. */
 struct job {
@@ -106,12 +117,9 @@ out:
 
 static size_t output_width(void)
 {
-        struct winsize size = {0};
+        struct screen screen = screen_look();
 
-        if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
-            size.ws_col >= 40)
-                return size.ws_col;
-        return 100;
+        return screen.width == SCREEN_WIDE ? WIDTH_OF_FILES : screen.width;
 }
 
 static int run_check(const struct command_call *call, struct job *job, struct err *err)
@@ -119,11 +127,9 @@ static int run_check(const struct command_call *call, struct job *job, struct er
         const char *pool = command_value(call, "pool");
         int rc;
 
-        if (call->arguments_count != 2)
-                return err_set(err, ERR_INPUT, "check takes one file: berth policy check FILE");
         if (pool && (rc = load_pool(pool, job, err)) < 0)
                 return rc;
-        if ((rc = load_policy(call->arguments[1], true, job, &job->policies[0], err)) < 0)
+        if ((rc = load_policy(call->arguments[0], true, job, &job->policies[0], err)) < 0)
                 return rc;
         return policy_print(job->policies[0], job->models, job->pool, output_width(), stdout, err);
 }
@@ -132,54 +138,31 @@ static int run_diff(const struct command_call *call, struct job *job, struct err
 {
         int rc;
 
-        if (call->arguments_count != 3)
-                return err_set(err, ERR_INPUT, "diff takes two files: berth policy diff A B");
-        if (command_value(call, "pool"))
-                return err_set(err, ERR_INPUT, "--pool goes with check only");
         for (unsigned i = 0; i < 2; i++)
-                if ((rc = load_policy(call->arguments[i + 1], false, job, &job->policies[i], err)) <
-                    0)
+                if ((rc = load_policy(call->arguments[i], false, job, &job->policies[i], err)) < 0)
                         return rc;
         policy_print_diff(job->policies[0]->tenancy, job->policies[1]->tenancy, job->models,
                           stdout);
         return 0;
 }
 
-static int refuse_options_of_try(const struct command_call *call, struct err *err)
-{
-        static const char *const options[] = {"history", "against", "seeds", "json", "quiet"};
-
-        for (size_t o = 0; o < ARRAY_LEN(options); o++)
-                if (command_value(call, options[o]))
-                        return err_set(err, ERR_INPUT, "--%s goes with try only", options[o]);
-        return 0;
-}
-
 static int run_job(const struct command_call *call, struct job *job, enum exit_code *ret_code,
                    struct err *err)
 {
-        static const char *const names[] = {"check", "diff", "try"};
-        const char *name = call->arguments[0];
-        char show[STR_SHOW_MAX], known[STR_NEAR_MAX];
-        bool is_try = str_equal(name, names[2]);
-        int rc;
+        const char *name = call->action->name;
+        int rc = load_models(call, job, err);
 
-        if (!is_try && !str_equal(name, names[0]) && !str_equal(name, names[1]))
-                return err_set(err, ERR_INPUT, "there is no '%s'; %s", str_show(name, show),
-                               str_near(names, ARRAY_LEN(names), name, known, sizeof known));
-        if (!is_try && (rc = refuse_options_of_try(call, err)) < 0)
+        if (rc < 0)
                 return rc;
-        if ((rc = load_models(call, job, err)) < 0)
-                return rc;
-        if (is_try)
+        if (str_equal(name, "try"))
                 return policy_try(call, job->models, output_width(), ret_code, err);
-        rc = str_equal(name, names[0]) ? run_check(call, job, err) : run_diff(call, job, err);
+        rc = str_equal(name, "check") ? run_check(call, job, err) : run_diff(call, job, err);
         if (rc == 0)
                 *ret_code = EXIT_FINE;
         return rc;
 }
 
-int policy_command(const struct command_call *call)
+static int run(const struct command_call *call)
 {
         struct job job = {0};
         struct err err = {0};
@@ -195,3 +178,23 @@ int policy_command(const struct command_call *call)
         model_table_free(job.models);
         return (int)(rc == -ERR_NOMEM ? EXIT_TROUBLE : code);
 }
+
+static const struct command_action actions[] = {
+        {"check", "FILE", 1, 1, NULL},
+        {"diff", "A B", 2, 2, NULL},
+        {"try", "FILE", 1, 1, NULL},
+        {"show", "", 0, 0, policy_show},
+        {"revisions", "", 0, 0, policy_revisions},
+        {"rollback", "REVISION", 1, 1, policy_rollback},
+        {0},
+};
+
+const struct command policy_command = {
+        .name = "policy",
+        .group = GROUP_PLAN,
+        .summary = "check a policy, say what another one changes, try it, or see what is in force",
+        .details = details,
+        .options = options,
+        .actions = actions,
+        .run = run,
+};

@@ -64,7 +64,7 @@ static bool is_same_file(const char *a, const char *b)
 static int choose_policies(const struct command_call *call, struct scenario *scenario,
                            struct err *err)
 {
-        const char *against = command_value(call, "against"), *file = call->arguments[1];
+        const char *against = command_value(call, "against"), *file = call->arguments[0];
         struct scenario_policy *policies = scenario->policies;
         int rc;
 
@@ -93,12 +93,6 @@ static int load_history(const struct command_call *call, const struct model_tabl
         const char *history = command_value(call, "history"), *seeds = command_value(call, "seeds");
         int rc;
 
-        if (call->arguments_count != 2)
-                return err_set(err, ERR_INPUT,
-                               "try takes one file: berth policy try FILE --history SCENARIO");
-        if (command_value(call, "pool"))
-                return err_set(err, ERR_INPUT,
-                               "--pool goes with check only; the pool of try is the history's");
         if (!history)
                 return err_set(err, ERR_INPUT,
                                "try needs --history SCENARIO.yaml (kind: Replay, with jobs_csv or "

@@ -24,7 +24,7 @@
 #include "sim/history.h"
 #include "sim/replay.h"
 
-const struct command_option replay_options[] = {
+static const struct command_option options[] = {
         {"placement", 'p', "P,...", "compare these instead of the scenario's placements"},
         {"seeds", 's', "A..B", "run these instead of the scenario's seeds"},
         {"models", 0, "FILE", "know these device models too (kind: DeviceModels)"},
@@ -44,7 +44,7 @@ const struct command_option replay_options[] = {
         {0},
 };
 
-const char replay_details[] =
+static const char details[] =
         "A scenario is a document of kind Replay: a pool, a workload, what to compare. Its paths\n"
         "start from its own folder. Every placement and policy meets the same arrivals.\n"
         "docs/replay.md describes all keys and figures.\n"
@@ -264,7 +264,7 @@ static int exit_code(const struct job *job, int rc)
         return rc == -ERR_NOMEM || job->is_writing ? EXIT_TROUBLE : EXIT_BAD_INPUT;
 }
 
-int replay_command(const struct command_call *call)
+static int run(const struct command_call *call)
 {
         struct job job = {0};
         struct err err = {0};
@@ -286,3 +286,15 @@ int replay_command(const struct command_call *call)
         ledger_files_done(&job.ledger);
         return rc == 0 && stopped ? EXIT_STOPPED : exit_code(&job, rc);
 }
+
+const struct command replay_command = {
+        .name = "replay",
+        .group = GROUP_PLAN,
+        .arguments = "SCENARIO.yaml",
+        .arguments_min = 1,
+        .arguments_max = 1,
+        .summary = "fill a pool with a workload in virtual time and compare placements",
+        .details = details,
+        .options = options,
+        .run = run,
+};

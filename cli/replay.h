@@ -7,7 +7,4 @@
 
 #include "cli/command.h"
 
-extern const struct command_option replay_options[];
-extern const char replay_details[];
-
-int replay_command(const struct command_call *call);    /* an exit code */
+extern const struct command replay_command;

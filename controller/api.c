@@ -209,6 +209,26 @@ json_t *api_body(struct call *call)
         return NULL;
 }
 
+bool api_tenant(struct call *call, char ret_tenant[TENANT_PATH_MAX])
+{
+        struct err err;
+
+        ret_tenant[0] = '\0';
+        if (!api_query(call, "tenant", ret_tenant, TENANT_PATH_MAX))
+                return false;
+        if (ret_tenant[0] == '\0' && !access_may(&call->who, ACTION_SEE_ALL, NULL) &&
+            call->who.grants_count > 0)
+                (void)str_copy(ret_tenant, TENANT_PATH_MAX, call->who.grants[0].tenant);
+        if (ret_tenant[0] == '\0') {
+                if (access_need(&call->who, ACTION_SEE_ALL, NULL, "the pool", &err) == 0)
+                        return true;
+        } else if (access_need(&call->who, ACTION_SEE, ret_tenant, ret_tenant, &err) == 0) {
+                return true;
+        }
+        api_fail(call, &err);
+        return false;
+}
+
 /* ---- the path's workload ---- */
 
 struct named {

@@ -15,11 +15,15 @@
 #include "net/routes.h"
 
 struct act;
+struct events;
 struct live;
+struct metrics;
 struct work;
 
 struct api {
         struct live *live;
+        struct events *events;
+        struct metrics *metrics;
         uint32_t own_uid;
         const char *version;
 };
@@ -32,6 +36,8 @@ struct node_entry;
 void api_node_changed(void *api, struct node_entry *node);
 /* Exchanges that have waited long enough are answered as things are. */
 void api_end_waits(struct api *api, int64_t now_ms);
+/* Who asked an agent for something and got no answer in time is told so. */
+void api_end_wants(struct api *api, int64_t now_ms);
 
 /* ---- for the handlers: api.c ---- */
 
@@ -65,6 +71,9 @@ bool api_query(struct call *call, const char *name, char *ret_value, size_t size
 bool api_query_number(struct call *call, const char *name, int64_t min, int64_t max,
                       int64_t *ret_value);
 bool api_query_flag(struct call *call, const char *name, bool *ret_flag);
+/* The tenant that is asked for, which who asks may see; "" for the whole pool, which only some may.
+ * False: answered. */
+bool api_tenant(struct call *call, char ret_tenant[TENANT_PATH_MAX]);
 /* The body as an object of JSON; an empty one is {}. NULL: answered. */
 json_t *api_body(struct call *call);
 bool api_body_is_json(const struct call *call);

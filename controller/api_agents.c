@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "controller/exchange.h"
 #include "controller/live.h"
 #include "controller/nodes.h"
@@ -50,12 +51,48 @@ void api_end_waits(struct api *api, int64_t now_ms)
         }
 }
 
-/* Only the newest exchange of a node waits: an older one was given up, or is late. */
+/* An exchange that only reports. */
+struct report_reply {
+        struct live *live;
+        struct node_entry *node;
+        struct http_exchange *exchange;
+};
+
+static void report_done(void *arg, int rc, const struct err *err)
+{
+        struct report_reply *reply = arg;
+
+        if (rc < 0)
+                problem_answer(reply->exchange, 503, err, NULL);
+        else
+                answer(reply->live, reply->node, reply->exchange);
+        mem_free(reply);
+}
+
+/* It waits for the disk, and not for a change; the one that does goes on waiting. */
+static void answer_when_durable(struct call *call, struct node_entry *node)
+{
+        static const struct err no_memory = {ERR_NOMEM, "out of memory"};
+        struct report_reply *reply = mem_new(1, sizeof *reply);
+
+        if (!reply) {
+                api_fail(call, &no_memory);
+                return;
+        }
+        *reply = (struct report_reply){call->live, node, call->exchange};
+        core_when_durable(call->live->core, report_done, reply);
+}
+
+/* Only the newest one of a node waits: an older one was given up, or is late. */
 static void wait_for_change(struct call *call, struct node_entry *node, uint64_t seen,
                             int64_t wait_ms)
 {
         struct http_exchange *older = node->waiting;
 
+        if (wait_ms == 0) {
+                answer_when_durable(call, node);
+                return;
+        }
         node->waiting = call->exchange;
         node->waiting_seen = seen;
         node->waiting_until_ms = api_now_ms() + wait_ms;
@@ -63,14 +100,8 @@ static void wait_for_change(struct call *call, struct node_entry *node, uint64_t
          * durable. */
         if (older)
                 http_answer(older, 503, NULL, NULL, 0);
-        if (!core_is_durable(call->live->core, node->changed_seq))
-                return;
-        if (wait_ms > 0) {
+        if (core_is_durable(call->live->core, node->changed_seq))
                 api_node_changed(call->api, node);
-                return;
-        }
-        node->waiting = NULL;
-        answer(call->live, node, call->exchange);
 }
 
 static int take_report(struct call *call, struct node_entry *node, const json_t *report,

@@ -8,7 +8,9 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "controller/live.h"
+#include "controller/metrics.h"
 #include "controller/nodes.h"
 #include "controller/view.h"
 #include "controller/works.h"
@@ -16,30 +18,6 @@
 #include "proto/explain_json.h"
 #include "proto/explain_text.h"
 #include "proto/when.h"
-
-/* ---- who sees how much ---- */
-
-/* The tenant that is asked for, which who asks may see; "" for the whole pool, which only some may.
- * False: answered. */
-static bool asked_tenant(struct call *call, char ret_tenant[TENANT_PATH_MAX])
-{
-        struct err err;
-
-        ret_tenant[0] = '\0';
-        if (!api_query(call, "tenant", ret_tenant, TENANT_PATH_MAX))
-                return false;
-        if (ret_tenant[0] == '\0' && !access_may(&call->who, ACTION_SEE_ALL, NULL) &&
-            call->who.grants_count > 0)
-                (void)str_copy(ret_tenant, TENANT_PATH_MAX, call->who.grants[0].tenant);
-        if (ret_tenant[0] == '\0') {
-                if (access_need(&call->who, ACTION_SEE_ALL, NULL, "the pool", &err) == 0)
-                        return true;
-        } else if (access_need(&call->who, ACTION_SEE, ret_tenant, ret_tenant, &err) == 0) {
-                return true;
-        }
-        api_fail(call, &err);
-        return false;
-}
 
 static const char *or_null(const char *text)
 {
@@ -52,7 +30,7 @@ void get_queue(struct http_exchange *exchange, const struct route_match *match, 
         int64_t limit = 50;
         struct call call;
 
-        if (api_begin(arg, exchange, match, &call) && asked_tenant(&call, tenant) &&
+        if (api_begin(arg, exchange, match, &call) && api_tenant(&call, tenant) &&
             api_query_number(&call, "limit", 1, API_LIMIT_MAX, &limit))
                 api_reply(&call, 200, view_queue(call.live, or_null(tenant), (uint32_t)limit));
 }
@@ -70,7 +48,7 @@ void get_tenants(struct http_exchange *exchange, const struct route_match *match
         char tenant[TENANT_PATH_MAX];
         struct call call;
 
-        if (api_begin(arg, exchange, match, &call) && asked_tenant(&call, tenant))
+        if (api_begin(arg, exchange, match, &call) && api_tenant(&call, tenant))
                 api_reply(&call, 200, view_tenants(call.live, or_null(tenant)));
 }
 
@@ -79,7 +57,7 @@ void get_notices(struct http_exchange *exchange, const struct route_match *match
         char tenant[TENANT_PATH_MAX];
         struct call call;
 
-        if (api_begin(arg, exchange, match, &call) && asked_tenant(&call, tenant))
+        if (api_begin(arg, exchange, match, &call) && api_tenant(&call, tenant))
                 api_reply(&call, 200, view_notices(call.live, or_null(tenant)));
 }
 
@@ -291,7 +269,7 @@ void get_fits(struct http_exchange *exchange, const struct route_match *match, v
         struct call call;
         struct err err;
 
-        if (!api_begin(arg, exchange, match, &call) || !asked_tenant(&call, tenant) ||
+        if (!api_begin(arg, exchange, match, &call) || !api_tenant(&call, tenant) ||
             !api_query(&call, "class", class, sizeof class) ||
             !api_query(&call, "format", format, sizeof format))
                 return;
@@ -357,4 +335,25 @@ void get_version(struct http_exchange *exchange, const struct route_match *match
         if (api_begin(arg, exchange, match, &call))
                 api_reply(&call, 200, json_pack("{s:s,s:i}", "version", api->version,
                                                 "agent_protocol", 1));
+}
+
+/* Of the whole pool, so for who may see it. */
+void get_metrics(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        struct text text = {0};
+        struct call call;
+        struct err err;
+
+        if (!api_begin(arg, exchange, match, &call))
+                return;
+        if (access_need(&call.who, ACTION_SEE_ALL, NULL, "the pool's metrics", &err) < 0) {
+                api_fail(&call, &err);
+                return;
+        }
+        metrics_write(call.api->metrics, api_now_ms(), &text);
+        if (!text.failed)
+                api_reply_text(&call, METRICS_TYPE, text.bytes, text.size);
+        else
+                api_fail(&call, &(struct err){ERR_NOMEM, "out of memory"});
+        text_done(&text);
 }

@@ -41,6 +41,17 @@ static json_t *fresh_workload(struct call *call, const struct submission *submis
         return view_workload(call->live, &object, false);
 }
 
+/* Of many only what tells them apart: an array may have 10,000 tasks. */
+static json_t *fresh_row(struct call *call, uint64_t id)
+{
+        const struct work *work = works_find(core_works(call->live->core), id);
+        json_t *row = json_object();
+
+        view_set(row, "id", json_integer((json_int_t)id));
+        view_set(row, "state", json_string(work ? view_state(call->live, work) : "refused"));
+        return row;
+}
+
 static json_t *fresh_list(struct call *call, const struct submission *submission,
                           const struct submitted *submitted)
 {
@@ -51,8 +62,8 @@ static json_t *fresh_list(struct call *call, const struct submission *submission
         json = json_object();
         list = json_array();
         for (uint32_t i = 0; i < submitted->count; i++)
-                (void)json_array_append_new(
-                        list, fresh_workload(call, submission, submitted->first_id + i));
+                (void)json_array_append_new(list, fresh_row(call, submitted->first_id + i));
+        view_set(json, "name", json_string(submission->document->name));
         view_set(json, "workloads", list);
         return json;
 }
@@ -166,6 +177,31 @@ static void explain_submission(struct call *call, struct submission *submission)
         api_reply(call, 200, json);
 }
 
+/* The engine would not take it: why stands in the answer. It is known, as one that has ended. */
+static void answer_refused(struct call *call, struct submission *submission,
+                           const struct submitted *submitted)
+{
+        struct explanation *record = mem_new(1, sizeof *record);
+        const struct explain_names names = {.state = core_state(call->live->core), .clock = true};
+        char text[EXPLAIN_TEXT_MAX];
+        struct err err;
+        json_t *extra = json_object();
+
+        view_set(extra, "id", json_integer((json_int_t)submitted->first_id));
+        view_set(extra, "state", json_string("refused"));
+        (void)err_set(&err, ERR_INPUT, "workload '%s' is refused", submission->document->name);
+        if (record && submission_explain(call->live->core, submission, api_now_ms(), record,
+                                         NULL) == 0) {
+                view_set(extra, "verdict", json_string(verdict_name(record->verdict)));
+                (void)err_set(&err, ERR_INPUT, "workload '%s' is refused, %s: %s",
+                              submission->document->name, verdict_name(record->verdict),
+                              explain_summary(record, &names, text));
+        }
+        problem_answer(call->exchange, 422, &err, extra);
+        json_decref(extra);
+        mem_free(record);
+}
+
 static void submit(struct call *call, struct submission *submission, const char *key,
                    const uint8_t hash[])
 {
@@ -180,6 +216,11 @@ static void submit(struct call *call, struct submission *submission, const char 
             0) {
                 core_commit(act, api_ignore, NULL);
                 api_fail(call, &err);
+                return;
+        }
+        if (submitted.refused == submitted.count) {
+                core_commit(act, api_ignore, NULL);
+                answer_refused(call, submission, &submitted);
                 return;
         }
         json = fresh_list(call, submission, &submitted);
@@ -463,6 +504,25 @@ static int let_go(struct call *call, struct act *act, struct work *work, struct 
         return hold_as(call, act, work, false, err);
 }
 
+/* Its owner need not wait for a notice. */
+static int restart(struct call *call, struct act *act, struct work *work, struct err *err)
+{
+        return live_restart(call->live, act, work, true, err);
+}
+
+static int preempt(struct call *call, struct act *act, struct work *work, struct err *err)
+{
+        const char *reason = http_header(call->exchange, "Berth-Reason");
+
+        if (access_need(&call->who, ACTION_OPERATE, NULL, "work of others", err) < 0)
+                return -ERR_DENIED;
+        if (!reason || !*reason)
+                return err_set(err, ERR_INPUT,
+                               "say why: whoever loses its work will read it "
+                               "(header Berth-Reason)");
+        return live_restart(call->live, act, work, false, err);
+}
+
 static void change_workload(struct http_exchange *exchange, const struct route_match *match,
                             void *arg,
                             int (*change)(struct call *, struct act *, struct work *,
@@ -489,4 +549,14 @@ void post_hold(struct http_exchange *exchange, const struct route_match *match, 
 void post_release(struct http_exchange *exchange, const struct route_match *match, void *arg)
 {
         change_workload(exchange, match, arg, let_go);
+}
+
+void post_restart(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        change_workload(exchange, match, arg, restart);
+}
+
+void post_preempt(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        change_workload(exchange, match, arg, preempt);
 }

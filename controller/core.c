@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/time.h"
 #include "controller/ending.h"
 #include "controller/wish.h"
 #include "engine/decide.h"
@@ -267,6 +268,9 @@ static int decide_all(struct core *core, const struct input *input, uint64_t seq
                         log_facts_add(&group.facts[i], &core->facts_body);
                         rc = ending_keep(core->act.batch, core->state, core->works,
                                          &group.facts[i], core->now_ms, err);
+                        if (rc == 0)
+                                rc = ending_keep_node(core->act.batch, core->state,
+                                                      &group.facts[i], seq, core->now_ms, err);
                         if (rc)
                                 return rc;
                         show(core, &group.facts[i], seq);
@@ -285,8 +289,8 @@ static int fail(struct core *core, int rc)
         return rc;
 }
 
-int core_input(struct act *act, const struct input *input, const struct core_document *document,
-               struct err *err)
+static int take_input(struct act *act, const struct input *input,
+                      const struct core_document *document, struct err *err)
 {
         static const struct core_document none = {0};
         const struct core_document *beside = document ? document : &none;
@@ -333,6 +337,31 @@ int core_words(struct act *act, struct err *err)
         return rc < 0 ? fail(core, rc) : 0;
 }
 
+static void measure(struct core_figures *figures, enum input_kind kind, int64_t took_ns)
+{
+        uint64_t us = took_ns > 0 ? (uint64_t)(took_ns - 1) / 1000 : 0;
+        unsigned bucket = us == 0 ? 0 : 64 - (unsigned)__builtin_clzll(us);
+
+        figures->inputs[kind]++;
+        figures->latency[bucket < CORE_LATENCY_BUCKETS ? bucket : CORE_LATENCY_BUCKETS - 1]++;
+        figures->latency_ns_sum += (uint64_t)took_ns;
+}
+
+int core_input(struct act *act, const struct input *input, const struct core_document *document,
+               struct err *err)
+{
+        int64_t begin_ns = time_monotonic_ns();
+        int rc = take_input(act, input, document, err);
+
+        measure(&act->core->figures, input->kind, time_monotonic_ns() - begin_ns);
+        return rc;
+}
+
+const struct core_figures *core_figures(const struct core *core)
+{
+        return &core->figures;
+}
+
 int core_put(struct act *act, const struct object *object, struct err *err)
 {
         return batch_put_object(act->batch, object, err);
@@ -346,6 +375,13 @@ int core_set(struct act *act, const struct object_change *change, struct err *er
 int core_key(struct act *act, const struct key_entry *entry, struct err *err)
 {
         return batch_set_key(act->batch, entry, err);
+}
+
+int core_usage(struct act *act, const struct usage_row *row, struct err *err)
+{
+        int rc = batch_add_usage(act->batch, row, err);
+
+        return rc < 0 ? fail(act->core, rc) : 0;
 }
 
 bool core_holds_key(struct core *core, const char *actor, const char *key)
@@ -538,6 +574,9 @@ int core_open(const struct core_setup *setup, struct core **ret_core,
                 return err_set(err, ERR_NOMEM, "out of memory");
         }
         core->setup = *setup;
+        if (setup->early)
+                core_watch(core, setup->early);
+        core->setup.early = NULL;       /* the caller's */
         core->models_listed = (uint32_t)model_count(setup->models);
         pthread_mutex_init(&core->mail->lock, NULL);
         const struct writer_options options = {.callback = take_event,

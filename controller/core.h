@@ -25,12 +25,14 @@
 #include "store/writer.h"
 
 struct core;
+struct core_watch;
 struct key_entry;
 struct memo;
 struct model_table;
 struct policy_doc;
 struct store;
 struct tenancy;
+struct usage_row;
 
 struct core_setup {
         struct store *store;            /* the core's from here on, until core_free() */
@@ -40,6 +42,7 @@ struct core_setup {
         writer_callback *event;         /* from the writer's thread, or (its event is NULL then) */
         void *arg;                      /* ... from core_commit(): have core_event() called soon */
         bool is_stepped;                /* no writer thread: core_step(), for simulations */
+        const struct core_watch *early; /* also sees what recovery brings back; NULL: none */
 };
 
 struct core_recovery {
@@ -109,6 +112,10 @@ int core_note(struct act *act, const char *text, struct err *err);
  * known after a crash. 0, -ERR_FULL, -ERR_NOMEM. */
 int core_wish(struct act *act, struct work *work, enum work_wish wish, struct err *err);
 
+/* Rows of usage that are kept with the act. On failure the act is not committed, and the core
+ * recovers: what was added cannot be taken out. */
+int core_usage(struct act *act, const struct usage_row *row, struct err *err);
+
 /* Numbers for `count` new workloads: the first one. */
 uint64_t core_take_ids(struct core *core, uint32_t count);
 /* The number of the record that the act's next facts get: the epoch of what they allocate. */
@@ -139,6 +146,12 @@ struct core_watch {
                        int64_t at_ms);
         void (*durable)(void *arg, uint64_t seq);       /* everything up to that record is */
         void (*renewed)(void *arg);     /* the state was made anew */
+        /* Of core_setup.early only. Recovery begins with this state (that of a snapshot, and its
+         * time; 0: nothing has happened yet) and goes on with `before` for each fact; and it has
+         * come to a note (core_note()). */
+        void (*begins)(void *arg, const struct state *state, int64_t at_ms);
+        void (*noted)(void *arg, const struct state *state, const void *body, size_t size,
+                      int64_t at_ms);
 };
 #define CORE_WATCHES_MAX 8
 void core_watch(struct core *core, const struct core_watch *watch);
@@ -156,3 +169,12 @@ int core_finish(struct core *core, struct err *err);
 /* Begins a snapshot of the state as it is. -ERR_FULL: one is under way. */
 int core_snapshot(struct core *core, struct err *err);
 void core_stats(struct core *core, struct writer_stats *ret_stats);
+
+/* Decisions that took up to 1, 2, 4, 8 ... microseconds, and longer. */
+#define CORE_LATENCY_BUCKETS 22
+struct core_figures {
+        uint64_t inputs[INPUTS_END];    /* decided, ever, by kind */
+        uint64_t latency[CORE_LATENCY_BUCKETS];
+        uint64_t latency_ns_sum;
+};
+const struct core_figures *core_figures(const struct core *core);

@@ -54,6 +54,7 @@ struct core {
         uint32_t models_listed;         /* device models that were there from the start */
         struct core_mail *mail;
         uint64_t next_workload;         /* number of the next one */
+        struct core_figures figures;
         struct core_watch watches[CORE_WATCHES_MAX];
         unsigned watches_count;
 };

@@ -225,6 +225,10 @@ static int see_fact(void *arg, struct fact *fact, struct err *err)
                 if (!fact->maintenance)
                         rc = err_set(err, ERR_INPUT, "windows came that no input brought");
         }
+        for (unsigned w = 0; rc == 0 && w < core->watches_count; w++)
+                if (core->watches[w].begins && core->watches[w].before)
+                        core->watches[w].before(core->watches[w].arg, core->state, fact,
+                                                recovery->seq, recovery->at_ms);
         if (rc == 0 && core_apply(core, fact, recovery->seq, recovery->at_ms) < 0)
                 rc = err_set(err, ERR_NOMEM, "out of memory");
         if (policy && fact->kind == FACT_POLICY_IN)
@@ -287,6 +291,10 @@ static void see_note(struct core *core, const struct record *record)
         uint64_t workload;
         struct work *work;
 
+        for (unsigned w = 0; w < core->watches_count; w++)
+                if (core->watches[w].noted)
+                        core->watches[w].noted(core->watches[w].arg, core->state, record->body,
+                                               record->size, record->at_ms);
         if (!wish_note_read(record->body, record->size, &workload, &wish))
                 return;
         work = works_find(core->works, workload);
@@ -355,6 +363,10 @@ static int recover(struct recovery *recovery, struct err *err)
                 core->state = state_new(core->setup.models, &core->setup.bounds);
         if (!core->state)
                 return err_set(err, ERR_NOMEM, "out of memory");
+        for (unsigned w = 0; w < core->watches_count; w++)
+                if (core->watches[w].begins)
+                        core->watches[w].begins(core->watches[w].arg, core->state,
+                                                recovery->told.had_snapshot ? core->now_ms : 0);
         rc = load_facts(recovery, err);
         if (rc)
                 return rc;

@@ -13,8 +13,11 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "controller/api_handlers.h"
+#include "controller/events.h"
 #include "controller/live.h"
+#include "controller/metrics.h"
 #include "controller/simulated.h"
+#include "controller/usage.h"
 #include "engine/memo.h"
 #include "net/activation.h"
 #include "net/http.h"
@@ -36,6 +39,8 @@ struct daemon {
         struct live live;
         struct api api;
         struct routes routes;
+        struct events *events;
+        struct metrics *metrics;
         struct http_server *http;
         uint64_t snapshot_seq;          /* when the newest one was begun */
         int64_t retried_ms;
@@ -86,7 +91,8 @@ static void snapshot_if_due(struct daemon *daemon)
         if (seq - daemon->snapshot_seq < daemon->options->snapshot_records)
                 return;
         daemon->snapshot_seq = seq;
-        if (core_snapshot(daemon->live.core, &err) < 0)
+        if (live_count_usage(&daemon->live, api_now_ms(), &err) < 0 ||
+            core_snapshot(daemon->live.core, &err) < 0)
                 say("snapshot not begun:", "%s", err.text);
 }
 
@@ -111,6 +117,10 @@ static void on_tick(uv_timer_t *timer)
         if (core_may_act(daemon->live.core, &err) == 0 &&
             live_tick(&daemon->live, now_ms, &err) < 0)
                 say("tick failed:", "%s", err.text);
+        if (usage_is_due(daemon->live.usage, now_ms) &&
+            core_may_act(daemon->live.core, NULL) == 0 &&
+            live_count_usage(&daemon->live, now_ms, &err) < 0)
+                say("usage not rolled up:", "%s", err.text);
         snapshot_if_due(daemon);
 }
 
@@ -120,12 +130,14 @@ static void on_play(uv_timer_t *timer)
         int64_t now_ms = api_now_ms();
         struct err err;
 
+        events_step(daemon->events, now_ms);
         if (core_may_act(daemon->live.core, NULL) < 0)
                 return;
         if (daemon->live.simulated &&
             simulated_run(daemon->live.simulated, &daemon->live, now_ms, &err) < 0)
                 say("simulated nodes:", "%s", err.text);
         api_end_waits(&daemon->api, now_ms);
+        api_end_wants(&daemon->api, now_ms);
 }
 
 /* Whoever waits for the disk still gets an answer; who is slower than this does not. */
@@ -134,6 +146,7 @@ static void on_ending(uv_timer_t *timer)
         struct daemon *daemon = timer->data;
 
         api_end_waits(&daemon->api, INT64_MAX);
+        api_end_wants(&daemon->api, INT64_MAX);
         if (http_counters(daemon->http).exchanges == 0 || api_now_ms() > daemon->end_by_ms)
                 uv_stop(&daemon->loop);
 }
@@ -149,6 +162,7 @@ static void on_signal(uv_signal_t *signal, int number)
         (void)activation_stopping(NULL);
         daemon->end_by_ms = api_now_ms() + END_WITHIN_MS;
         http_drain(daemon->http);
+        events_end_all(daemon->events);
         (void)uv_timer_stop(&daemon->tick);
         (void)uv_timer_start(&daemon->play, on_ending, 0, PLAY_EVERY_MS);
 }
@@ -244,6 +258,10 @@ static int open_live(struct daemon *daemon, struct err *err)
                         store_close(setup.store);
                 return rc;
         }
+        daemon->api.events = daemon->events = events_new(daemon->live.core);
+        daemon->api.metrics = daemon->metrics = metrics_new(&daemon->live, daemon->events);
+        if (!daemon->events || !daemon->metrics)
+                return err_set(err, ERR_NOMEM, "out of memory");
         daemon->snapshot_seq = told.snapshot_seq;
         if (options->store_unsafe)
                 say("UNSAFE:", "what is answered is not on the disk, and a loss of power loses it");
@@ -286,7 +304,10 @@ static int listen_all(struct daemon *daemon, struct err *err)
         int rc;
 
         setup.limits.rate_per_s = daemon->options->requests_per_s;
+        setup.answered = metrics_answered;
+        setup.answered_arg = daemon->metrics;
         rc = http_new(&daemon->loop, &setup, &daemon->http, err);
+        metrics_serve(daemon->metrics, daemon->http);
 
         if (rc == 0)
                 rc = activation_take(&sockets, err);
@@ -331,10 +352,14 @@ static int serve(struct daemon *daemon, struct err *err)
                 (void)activation_ready(NULL);
                 (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
         }
-        http_free(daemon->http);
-        if (daemon->live.core && rc == 0 && core_finish(daemon->live.core, err) < 0)
+        http_free(daemon->http);        /* closes the streams */
+        if (daemon->live.core && rc == 0 &&
+            (live_count_usage(&daemon->live, api_now_ms(), err) < 0 ||
+             core_finish(daemon->live.core, err) < 0))
                 say("no snapshot:", "%s", err->text);
         live_close(&daemon->live);      /* commits what waits */
+        metrics_free(daemon->metrics);
+        events_free(daemon->events);
         return rc;
 }
 

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/err.h"
+#include "base/text.h"
 #include "controller/works.h"
 #include "engine/state.h"
 #include "store/batch.h"
@@ -11,10 +13,11 @@
 const char *ending_state(unsigned release_cause)
 {
         static const char *const states[RELEASE_CAUSES_END] = {
-                [RELEASE_EXITED] = "succeeded", [RELEASE_FAILED] = "failed",
+                [RELEASE_EXITED] = "succeeded",    [RELEASE_FAILED] = "failed",
                 [RELEASE_CANCELLED] = "cancelled", [RELEASE_LOST] = "lost",
-                [RELEASE_STOPPED] = "stopped", [RELEASE_DRAINED] = "stopped",
+                [RELEASE_STOPPED] = "stopped",     [RELEASE_DRAINED] = "stopped",
                 [RELEASE_TIMED_OUT] = "timed_out", [RELEASE_IDLE] = "stopped",
+                [RELEASE_ASKED] = "stopped",
         };
 
         return states[release_cause];
@@ -27,6 +30,29 @@ static const struct work_member *telling_member(const struct work *work)
                 if (work->members[m].failed)
                         return &work->members[m];
         return work->members_count > 0 ? &work->members[0] : NULL;
+}
+
+static void add_nodes(struct text *detail, const struct state *state, uint64_t id)
+{
+        const char *names[ENDING_NODES] = {0};
+        uint32_t slot = state_workload(state, id), count = 0;
+
+        for (uint32_t at = slot == NONE ? NONE : state->workloads[slot].first_member; at != NONE;
+             at = state->members[at].next) {
+                const struct member *member = &state->members[at];
+                if (member->number >= ENDING_NODES)
+                        continue;
+                names[member->number] = vocab_name_text(state->vocab,
+                                                        state->nodes[member->node].desc.name);
+                if (member->number >= count)
+                        count = member->number + 1u;
+        }
+        text_add(detail, ",\"nodes\":[");
+        for (uint32_t m = 0; m < count; m++) {
+                text_add(detail, m ? "," : "");
+                text_add_json(detail, names[m] ? names[m] : "");
+        }
+        text_add(detail, "]}");
 }
 
 /* What waited for work that did not end well is refused, long after it was taken. */
@@ -55,21 +81,53 @@ int ending_keep(struct batch *batch, const struct state *state, const struct wor
         struct object_change change = {.kind = OBJECT_WORKLOAD,
                                        .updated_ms = now_ms,
                                        .ended_ms = now_ms};
-        char detail[256];
+        struct text detail = {0};
+        int rc;
 
         if (fact->kind == FACT_REFUSED)
                 return keep_refusal(batch, state, fact, now_ms, err);
         if (!work)
                 return 0;
         const struct work_member *member = telling_member(work);
-        (void)snprintf(detail, sizeof detail,
-                       "{\"cause\":\"%s\",\"exit_code\":%" PRId32 ",\"signal\":%" PRId32
-                       ",\"stops\":%" PRIu32 ",\"started_ms\":%" PRId64 ",\"lost_ms\":%" PRId64 "}",
-                       release_cause_name(fact->released.cause), member ? member->exit_code : 0,
-                       member ? member->signal : 0, work->stops, work->started_ms,
-                       fact->released.lost_ms);
+        text_add(&detail,
+                 "{\"cause\":\"%s\",\"exit_code\":%" PRId32 ",\"signal\":%" PRId32
+                 ",\"stops\":%" PRIu32 ",\"started_ms\":%" PRId64 ",\"lost_ms\":%" PRId64
+                 ",\"epoch\":%" PRIu64,
+                 release_cause_name(fact->released.cause), member ? member->exit_code : 0,
+                 member ? member->signal : 0, work->stops, work->started_ms,
+                 fact->released.lost_ms, work->epoch);
+        if (work->reason) {
+                text_add(&detail, ",\"reason\":");
+                text_add_json(&detail, work->reason);
+        }
+        add_nodes(&detail, state, work->id);
         change.id = work->id;
         change.state = ending_state(fact->released.cause);
-        change.detail = detail;
-        return batch_set_object(batch, &change, err);
+        change.detail = detail.bytes;
+        rc = detail.failed ? err_set(err, ERR_NOMEM, "out of memory")
+                           : batch_set_object(batch, &change, err);
+        text_done(&detail);
+        return rc;
+}
+
+int ending_keep_node(struct batch *batch, const struct state *state, const struct fact *fact,
+                     uint64_t seq, int64_t now_ms, struct err *err)
+{
+        struct object object = {.kind = OBJECT_LEFT,
+                                .id = seq,
+                                .tenant = "",
+                                .owner = "",
+                                .state = "left",
+                                .detail = "",
+                                .created_ms = now_ms,
+                                .updated_ms = now_ms,
+                                .ended_ms = now_ms};
+        char number[16];
+
+        if (fact->kind != FACT_NODE_GONE)
+                return 0;
+        (void)snprintf(number, sizeof number, "%" PRIu32, fact->node);
+        object.name = vocab_name_text(state->vocab, state->nodes[fact->node].desc.name);
+        object.class = number;
+        return batch_put_object(batch, &object, err);
 }

@@ -1,7 +1,8 @@
 /* ending.h - what is kept of a workload when it has ended.
  *
  * Pure apart from the heap. Its object (store/objects.h) gets a state, and in its detail what became
- * of it: {"cause", "exit_code", "signal", "stops", "started_ms", "lost_ms"}.
+ * of it: {"cause", "exit_code", "signal", "stops", "started_ms", "lost_ms", "epoch", "nodes"}; nodes by
+ * member, of the first ENDING_NODES ones.
  */
 #pragma once
 
@@ -13,6 +14,8 @@ struct fact;
 struct state;
 struct works;
 
+#define ENDING_NODES 24
+
 /* "succeeded", "failed", "cancelled", ...: how work that was released for that cause has ended. */
 const char *ending_state(unsigned release_cause);
 
@@ -20,3 +23,8 @@ const char *ending_state(unsigned release_cause);
  * else nothing. 0, -ERR_FULL, -ERR_NOMEM. */
 int ending_keep(struct batch *batch, const struct state *state, const struct works *works,
                 const struct fact *fact, int64_t now_ms, struct err *err);
+
+/* The same for a fact by which a node leaves: its number in the state may be another's one day, and
+ * facts name it by that. The object is of kind LEFT, its id is the record, its class the number. */
+int ending_keep_node(struct batch *batch, const struct state *state, const struct fact *fact,
+                     uint64_t seq, int64_t now_ms, struct err *err);

@@ -10,6 +10,7 @@
 #include "controller/nodes.h"
 #include "controller/submit.h"
 #include "controller/view.h"
+#include "controller/wants.h"
 #include "controller/works.h"
 #include "proto/workload_doc.h"
 
@@ -63,6 +64,7 @@ struct reported {
         uint32_t member;
         enum phase phase;
         int32_t exit_code, signal;
+        const char *reason;             /* REFUSED: why; NULL: not said */
 };
 
 static bool read_run(const json_t *run, struct reported *ret)
@@ -80,7 +82,8 @@ static bool read_run(const json_t *run, struct reported *ret)
                 .member = (uint32_t)json_integer_value(json_object_get(run, "member")),
                 .phase = (enum phase)p,
                 .exit_code = (int32_t)json_integer_value(json_object_get(run, "exit_code")),
-                .signal = (int32_t)json_integer_value(json_object_get(run, "signal"))};
+                .signal = (int32_t)json_integer_value(json_object_get(run, "signal")),
+                .reason = json_string_value(json_object_get(run, "reason"))};
         return true;
 }
 
@@ -199,6 +202,8 @@ static int apply_run(struct live *live, struct act *act, struct node_entry *node
         member->phase = (uint8_t)reported->phase;
         member->exit_code = reported->exit_code;
         member->signal = reported->signal;
+        if (reported->phase == PHASE_REFUSED)
+                work_set_reason(work, reported->reason);
         member->failed = reported->phase == PHASE_REFUSED || reported->exit_code != 0 ||
                          reported->signal != 0;
         return live_settle(live, act, work, err);
@@ -381,6 +386,9 @@ static bool add_document(json_t *json, struct live *live, const struct work *wor
 
         if (objects_get(core_view(live->core), OBJECT_WORKLOAD, work->id, &copy, NULL) < 0)
                 return false;
+        json_t *detail = json_loads(copy->object.detail, 0, NULL);
+        (void)json_object_set(json, "run_as", json_object_get(detail, "run_as"));
+        json_decref(detail);
         bool read = submission_read_again(live->core, &copy->object, &submission, NULL) == 0;
         if (read) {
                 add_command(json, submission.document);
@@ -409,7 +417,6 @@ static json_t *run_of(struct live *live, const struct member *member)
         view_set(json, "name", json_string(work->name));
         view_set(json, "tenant", json_string(work->tenant));
         view_set(json, "user", json_string(work->user));
-        view_set(json, "run_as", json_string(work->user));
         view_set(json, "devices", devices_of(state, member));
         view_set(json, "cpu_milli", json_integer(need->cpu_milli));
         view_set(json, "ram_mib", json_integer(need->ram_mib));
@@ -443,6 +450,6 @@ json_t *exchange_answer(struct live *live, const struct node_entry *node)
         view_set(json, "generation", json_integer((json_int_t)node->generation));
         view_set(json, "lease_ms", json_integer(live->lease_ms));
         view_set(json, "runs", runs);
-        view_set(json, "wants", json_array());
+        view_set(json, "wants", wants_of(live->wants, node));
         return json;
 }

@@ -8,6 +8,8 @@
 #include "controller/nodes.h"
 #include "controller/simulated.h"
 #include "controller/submit.h"
+#include "controller/usage.h"
+#include "controller/wants.h"
 #include "controller/works.h"
 #include "proto/pool_doc.h"
 
@@ -55,16 +57,28 @@ void live_resume_simulated(struct live *live)
 int live_open(struct live *live, const struct core_setup *setup, bool simulate, int64_t now_ms,
               struct core_recovery *ret_recovery, struct err *err)
 {
-        int rc = core_open(setup, &live->core, ret_recovery, err);
+        struct core_setup with_usage = *setup;
+        struct core_watch watch;
+        int rc;
 
-        if (rc)
+        live->usage = usage_new();
+        if (!live->usage)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        watch = usage_watch(live->usage);
+        with_usage.early = &watch;
+        rc = core_open(&with_usage, &live->core, ret_recovery, err);
+        if (rc) {
+                usage_free(live->usage);
+                live->usage = NULL;
                 return rc;
+        }
         live->started_ms = live->ticked_ms = now_ms;
         live->generation = (uint64_t)now_ms * 1000;     /* above all that was given before */
         live->nodes = nodes_new();
         if (simulate)
                 live->simulated = simulated_new();
-        if (!live->nodes || (simulate && !live->simulated))
+        live->wants = wants_new();
+        if (!live->nodes || !live->wants || (simulate && !live->simulated))
                 rc = err_set(err, ERR_NOMEM, "out of memory");
         if (rc == 0)
                 rc = live_load_pool(live, err);
@@ -79,8 +93,10 @@ int live_open(struct live *live, const struct core_setup *setup, bool simulate, 
 void live_close(struct live *live)
 {
         core_free(live->core);
+        usage_free(live->usage);
         nodes_free(live->nodes);
         pool_doc_free(live->pool);
         simulated_free(live->simulated);
+        wants_free(live->wants);
         *live = (struct live){0};
 }

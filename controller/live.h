@@ -14,6 +14,8 @@ struct nodes;
 struct policy_warning;
 struct pool_doc;
 struct simulated;
+struct usage;
+struct wants;
 struct who;
 struct work;
 
@@ -25,6 +27,8 @@ struct live {
         struct pool_doc *pool;          /* owned; NULL: none was set */
         uint64_t pool_revision;
         struct simulated *simulated;    /* owned; NULL: nodes have agents */
+        struct usage *usage;            /* owned */
+        struct wants *wants;            /* owned: what is asked of agents */
         int64_t lease_ms;
         int64_t started_ms;             /* nobody is called silent before a lease from then */
         int64_t ticked_ms;              /* the newest tick */
@@ -72,6 +76,9 @@ struct node_entry *live_node_of(const struct live *live, uint32_t node);   /* nu
 
 /* Its owner, or somebody who may, wants it gone. */
 int live_cancel(struct live *live, struct act *act, struct work *work, struct err *err);
+/* It ends, on its class's notice (`now`: at once), and waits again. */
+int live_restart(struct live *live, struct act *act, const struct work *work, bool now,
+                 struct err *err);
 /* After its members' phases changed: lets the barrier go, ends a gang as a whole, and tells the
  * engine when all are gone. */
 int live_settle(struct live *live, struct act *act, struct work *work, struct err *err);
@@ -89,3 +96,6 @@ int live_settle_all(struct live *live, struct act *act, struct err *err);
 
 /* The engine's tick, leases, simulated nodes. */
 int live_tick(struct live *live, int64_t now_ms, struct err *err);
+/* What was used since the last time goes into the store (usage.h): now and then, and right before
+ * each snapshot, which is left out where this fails. 0, -ERR_IO, -ERR_FULL, -ERR_NOMEM. */
+int live_count_usage(struct live *live, int64_t now_ms, struct err *err);

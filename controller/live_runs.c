@@ -5,6 +5,7 @@
 #include "controller/nodes.h"
 #include "controller/simulated.h"
 #include "controller/works.h"
+#include "engine/order.h"
 
 /* Everything that has members of the work is told. */
 static void touch_all(struct live *live, const struct work *work, uint64_t seq)
@@ -39,6 +40,18 @@ int live_cancel(struct live *live, struct act *act, struct work *work, struct er
                 return simulated_expect(live->simulated, work->id, work->epoch,
                                         core_now_ms(live->core));
         return 0;
+}
+
+int live_restart(struct live *live, struct act *act, const struct work *work, bool now,
+                 struct err *err)
+{
+        const struct state *state = core_state(live->core);
+        uint32_t slot = state_workload(state, work->id);
+        struct input input = {.kind = INPUT_STOP_ASKED, .stop = {.workload = work->id}};
+
+        if (!now && state->accounts && slot != NONE)
+                input.stop.notice_ms = class_of(state, state->workloads[slot].bucket)->notice_ms;
+        return core_input(act, &input, NULL, err);
 }
 
 struct tally {

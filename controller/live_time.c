@@ -6,6 +6,7 @@
 #include "controller/live_impl.h"
 #include "controller/nodes.h"
 #include "controller/simulated.h"
+#include "controller/usage.h"
 
 static void ignore(void *arg, int rc, const struct err *err)
 {
@@ -72,6 +73,18 @@ int live_tick(struct live *live, int64_t now_ms, struct err *err)
                 rc = core_input(act, &input, NULL, err);
         if (rc == 0)
                 rc = live_settle_all(live, act, err);
+        core_commit(act, ignore, NULL);
+        return rc;
+}
+
+int live_count_usage(struct live *live, int64_t now_ms, struct err *err)
+{
+        struct act *act = core_begin(live->core, "berthd", "", now_ms, err);
+        int rc;
+
+        if (!act)
+                return -(int)ERR_IO;
+        rc = usage_roll(live->usage, live->core, act, err);
         core_commit(act, ignore, NULL);
         return rc;
 }

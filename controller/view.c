@@ -22,19 +22,23 @@ void view_set(json_t *object, const char *key, json_t *value)
         (void)json_object_set_new(object, key, value);
 }
 
-json_t *view_time(int64_t ms)
+const char *view_time_text(int64_t ms, char buf[VIEW_TIME_MAX])
 {
         time_t seconds = (time_t)(ms / 1000);
         struct tm tm;
-        char text[48];
 
-        if (ms == 0)
-                return json_null();
         (void)gmtime_r(&seconds, &tm);
-        (void)snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ",
+        (void)snprintf(buf, VIEW_TIME_MAX, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ",
                        tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
                        tm.tm_sec, (int)(ms % 1000));
-        return json_string(text);
+        return buf;
+}
+
+json_t *view_time(int64_t ms)
+{
+        char text[VIEW_TIME_MAX];
+
+        return ms == 0 ? json_null() : json_string(view_time_text(ms, text));
 }
 
 /* To a thousandth, rounded. */
@@ -170,7 +174,8 @@ static void add_verdict(struct live *live, json_t *json, uint64_t id)
 static void add_ended(json_t *json, const struct object *object)
 {
         json_t *detail = object->detail[0] ? json_loads(object->detail, 0, NULL) : NULL;
-        static const char *const keys[] = {"exit_code", "signal", "stops", "cause", "lost_ms"};
+        static const char *const keys[] = {"exit_code", "signal", "stops", "cause", "lost_ms",
+                                         "reason"};
 
         view_set(json, "state", json_string(object->state));
         view_set(json, "ended", view_time(object->ended_ms));

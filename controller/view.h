@@ -18,6 +18,8 @@ struct work;
 void view_set(json_t *object, const char *key, json_t *value);
 /* "2027-01-04T08:00:00.000Z"; 0: null. */
 json_t *view_time(int64_t ms);
+#define VIEW_TIME_MAX 48
+const char *view_time_text(int64_t ms, char buf[VIEW_TIME_MAX]);        /* the same; 0: 1970 */
 /* A part of a device as a decimal: "0.25". */
 json_t *view_devices(uint64_t units);
 

@@ -46,6 +46,7 @@ static void work_done(struct work *work)
         mem_free(work->tenant);
         mem_free(work->user);
         mem_free(work->members);
+        mem_free(work->reason);
 }
 
 void works_free(struct works *works)
@@ -224,6 +225,12 @@ static int begin_run(struct work *work, uint32_t members, uint64_t seq, int64_t 
         return 0;
 }
 
+void work_set_reason(struct work *work, const char *reason)
+{
+        if (!work->reason && reason && *reason)
+                work->reason = copy(reason);
+}
+
 bool works_restore(struct work *work, const struct work *run)
 {
         work->stops = run->stops;
@@ -236,6 +243,8 @@ bool works_restore(struct work *work, const struct work *run)
 static void end_run(struct work *work)
 {
         mem_free(work->members);
+        mem_free(work->reason);
+        work->reason = NULL;
         work->members = NULL;
         work->members_count = 0;
         work->epoch = 0;

@@ -54,6 +54,7 @@ struct work {
         int64_t started_ms;
         int64_t simulated_ms;           /* how long it runs where nodes are simulated; 0: not known */
         char *name, *tenant, *user;     /* owned */
+        char *reason;                   /* owned: why an agent refused it; NULL: none did */
         uint64_t older, newer;          /* the next ones of its name; 0: none */
         uint32_t document;              /* number of the document: names its array, its group */
         uint32_t stops;
@@ -83,6 +84,8 @@ int works_add(struct works *works, uint64_t id, const char *tenant, const char *
               const char *user, uint32_t document, struct err *err);
 void works_drop(struct works *works, uint64_t id);
 
+/* Keeps the first one of a run; where memory is short, none. */
+void work_set_reason(struct work *work, const char *reason);
 /* Its run as it stood when a snapshot was made. False: out of memory. */
 bool works_restore(struct work *work, const struct work *run);
 

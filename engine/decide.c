@@ -313,6 +313,24 @@ static int decide_failed(struct memo *memo, const struct state *state, uint32_t 
         return release(memo, state, slot, RELEASE_FAILED, now_ms, err);
 }
 
+/* Running work is told, and waits again when it has stopped; in its old place. */
+static int decide_stop_asked(struct memo *memo, const struct state *state, uint32_t slot,
+                             int64_t notice_ms, int64_t now_ms, struct err *err)
+{
+        const struct workload *workload = &state->workloads[slot];
+        const struct fact_noticed noticed = {.workload = workload->id,
+                                             .plan = NONE,
+                                             .cause = NOTICE_ASKED,
+                                             .until_ms = now_ms + notice_ms};
+
+        if (notice_ms < 0 || notice_ms > RUN_MS_MAX)
+                return err_set(err, ERR_RANGE, "a notice of %" PRId64 " ms cannot be", notice_ms);
+        if (workload->notice_until_ms)
+                return err_set(err, ERR_EXISTS,
+                               "workload %" PRIu64 " has been told to stop already", workload->id);
+        return notice(memo, &noticed, err);
+}
+
 /* Told to stop, and gone: it waits again, unless its time was over, or nobody used its devices. */
 static int decide_stopped(struct memo *memo, const struct state *state, uint32_t slot,
                           int64_t now_ms, struct err *err)
@@ -328,6 +346,8 @@ static int decide_stopped(struct memo *memo, const struct state *state, uint32_t
                                workload->id);
         if (workload->notice_cause == NOTICE_IDLE)
                 return release(memo, state, slot, RELEASE_IDLE, now_ms, err);
+        if (workload->notice_cause == NOTICE_ASKED)
+                return requeue(memo, state, slot, RELEASE_ASKED, now_ms, err);
         if (workload->plan == 0 && is_overtime(workload, now_ms))
                 return release(memo, state, slot, RELEASE_TIMED_OUT, now_ms, err);
         return requeue(memo, state, slot,
@@ -391,6 +411,8 @@ static uint64_t workload_of(const struct input *input)
                 return input->hold.workload;
         case INPUT_USE_REPORTED:
                 return input->use.workload;
+        case INPUT_STOP_ASKED:
+                return input->stop.workload;
         default:
                 return input->workload;
         }
@@ -423,6 +445,10 @@ static int decide_of_workload(struct memo *memo, const struct state *state,
         case INPUT_STOPPED:
                 return runs ? decide_stopped(memo, state, slot, now_ms, err)
                             : not_running(workload, "be stopped", err);
+        case INPUT_STOP_ASKED:
+                return runs ? decide_stop_asked(memo, state, slot, input->stop.notice_ms, now_ms,
+                                                err)
+                            : not_running(workload, "be told to stop", err);
         case INPUT_USE_REPORTED:
                 return runs ? decide_use(memo, state, slot, &input->use, now_ms, ret_more, err)
                             : not_running(workload, "be idle or in use", err);
@@ -435,7 +461,7 @@ static int decide_of_workload(struct memo *memo, const struct state *state,
 static bool is_of_workload(enum input_kind kind)
 {
         return kind == INPUT_CANCELLED || kind == INPUT_EXITED || kind == INPUT_FAILED ||
-               kind == INPUT_STOPPED || kind == INPUT_CHECKPOINTED ||
+               kind == INPUT_STOPPED || kind == INPUT_CHECKPOINTED || kind == INPUT_STOP_ASKED ||
                kind == INPUT_USE_REPORTED || kind == INPUT_HOLD_CHANGED;
 }
 

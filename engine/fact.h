@@ -14,26 +14,27 @@ struct accounts;
 struct maintenance;
 
 /* Exogenous ones come from outside; endogenous ones are reports that an earlier decision caused. */
-#define INPUTS(X)                                                       \
-        X(SUBMITTED,       "submitted",       true)                     \
-        X(CANCELLED,       "cancelled",       true)                     \
-        X(EXITED,          "exited",          false)    /* ended well */ \
-        X(FAILED,          "failed",          false)    /* ended badly */ \
-        X(STOPPED,         "stopped",         false)    /* after a notice: its devices are free */ \
-        X(CHECKPOINTED,    "checkpointed",    false)    /* what it did so far is durable */ \
-        X(USE_REPORTED,    "use_reported",    false)    /* its devices are idle, or in use */ \
-        X(HOLD_CHANGED,    "user_hold_changed", true)                   \
-        X(NODE_JOINED,     "node_joined",     true)                     \
-        X(NODE_CHANGED,    "node_changed",    true)                     \
-        X(NODE_FAILED,     "node_failed",     true)                     \
-        X(NODE_REMOVED,    "node_removed",    true)                     \
-        X(LAYOUT_OBSERVED, "layout_observed", false)                    \
-        X(PLAN_SET,        "demand_plan_set", true)                     \
-        X(POLICY_SET,      "policy_set",      true)                     \
-        X(FREEZE_SET,      "freeze_set",      true)                     \
-        X(MAINTENANCE_SET, "maintenance_set", true)                     \
-        X(ETA_SET,         "eta_set",         false)    /* when work is expected to start */ \
-        X(TICKED,          "time_ticked",     true)
+#define INPUTS(X) \
+        X(SUBMITTED, "submitted", true) \
+        X(CANCELLED, "cancelled", true) \
+        X(EXITED, "exited", false)             /* ended well */ \
+        X(FAILED, "failed", false)             /* ended badly */ \
+        X(STOPPED, "stopped", false)           /* after a notice: its devices are free */ \
+        X(CHECKPOINTED, "checkpointed", false) /* what it did so far is durable */ \
+        X(STOP_ASKED, "stop_asked", true)      /* by its owner, or an operator */ \
+        X(USE_REPORTED, "use_reported", false) /* its devices are idle, or in use */ \
+        X(HOLD_CHANGED, "user_hold_changed", true) \
+        X(NODE_JOINED, "node_joined", true) \
+        X(NODE_CHANGED, "node_changed", true) \
+        X(NODE_FAILED, "node_failed", true) \
+        X(NODE_REMOVED, "node_removed", true) \
+        X(LAYOUT_OBSERVED, "layout_observed", false) \
+        X(PLAN_SET, "demand_plan_set", true) \
+        X(POLICY_SET, "policy_set", true) \
+        X(FREEZE_SET, "freeze_set", true) \
+        X(MAINTENANCE_SET, "maintenance_set", true) \
+        X(ETA_SET, "eta_set", false) /* when work is expected to start */ \
+        X(TICKED, "time_ticked", true)
 
 enum input_kind {
 #define X(name, wire, exogenous) INPUT_##name,
@@ -106,15 +107,16 @@ enum gate {
 
 const char *gate_name(enum gate gate);
 
-#define RELEASE_CAUSES(X)                                               \
-        X(EXITED,    "exited")                                          \
-        X(FAILED,    "failed")                                          \
-        X(CANCELLED, "cancelled")                                       \
-        X(LOST,      "lost")            /* its node or device failed */ \
-        X(STOPPED,   "stopped")         /* preempted */                 \
-        X(DRAINED,   "drained")         /* its node was to be empty */  \
-        X(TIMED_OUT, "timed_out")       /* its time limit */            \
-        X(IDLE,      "idle")            /* its devices were, for longer than its class allows */
+#define RELEASE_CAUSES(X) \
+        X(EXITED, "exited") \
+        X(FAILED, "failed") \
+        X(CANCELLED, "cancelled") \
+        X(LOST, "lost")           /* its node or device failed */ \
+        X(STOPPED, "stopped")     /* preempted */ \
+        X(DRAINED, "drained")     /* its node was to be empty */ \
+        X(TIMED_OUT, "timed_out") /* its time limit */ \
+        X(IDLE, "idle")           /* its devices were, for longer than its class allows */ \
+        X(ASKED, "asked")         /* its owner, or an operator, wanted it */
 
 enum release_cause {
 #define X(name, wire) RELEASE_##name,
@@ -149,12 +151,13 @@ enum plan_cause {
 };
 
 /* Why running work is told to stop. */
-#define NOTICE_CAUSES(X)                                                        \
-        X(PLAN,        "preemption")    /* a plan makes room for other work */  \
-        X(TIME_LIMIT,  "time_limit")    /* its own is over */                   \
-        X(DRAIN,       "drain")         /* its node is to be empty by a time */ \
-        X(MAINTENANCE, "maintenance")   /* the same, for a window */            \
-        X(IDLE,        "idle")          /* its devices are, and its class says so */
+#define NOTICE_CAUSES(X) \
+        X(PLAN, "preemption")         /* a plan makes room for other work */ \
+        X(TIME_LIMIT, "time_limit")   /* its own is over */ \
+        X(DRAIN, "drain")             /* its node is to be empty by a time */ \
+        X(MAINTENANCE, "maintenance") /* the same, for a window */ \
+        X(IDLE, "idle")               /* its devices are, and its class says so */ \
+        X(ASKED, "asked")             /* its owner, or an operator, wants it to begin anew */
 
 enum notice_cause {
 #define X(name, wire) NOTICE_##name,
@@ -221,6 +224,10 @@ struct input {
         union {
                 struct request request;         /* SUBMITTED */
                 uint64_t workload;      /* CANCELLED, EXITED, FAILED, STOPPED, CHECKPOINTED */
+                struct {
+                        uint64_t workload;
+                        int64_t notice_ms; /* it may stay so long; 0: it ends at once */
+                } stop;                    /* STOP_ASKED */
                 struct {
                         uint64_t workload;
                         bool held;

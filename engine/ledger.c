@@ -211,6 +211,16 @@ struct ledger_sums ledger_sums(const struct ledger *ledger, unsigned model)
         return sums;
 }
 
+uint64_t ledger_units_now(const struct ledger *ledger, unsigned model, enum ledger_bucket bucket)
+{
+        return ledger->rates[model].units[bucket];
+}
+
+uint64_t ledger_held_now(const struct ledger *ledger, unsigned model)
+{
+        return ledger->rates[model].held;
+}
+
 const struct ledger_row *ledger_rows(const struct ledger *ledger, uint32_t *ret_count)
 {
         *ret_count = ledger->rows_count;

@@ -78,17 +78,18 @@ enum ledger_bucket {
 };
 
 /* Why work was lost; the plan's causes are those of fact.h. The pool's doing is refunded. */
-#define LEDGER_LOSSES(X)                                                        \
-        X(PROTECT,    "for_promise",    true)   /* stopped for another tenant's promise */ \
-        X(ORDER,      "for_order",      true)   /* for work that goes before it */ \
-        X(TIME_SLICE, "for_time_slice", true)   /* for work that ran less */    \
-        X(GATHER,     "for_wide_work",  true)   /* to gather room */            \
-        X(NODE,       "node_lost",      true)                                   \
-        X(DRAINED,    "drained",        true)   /* its node was to be empty */  \
-        X(FAILED,     "failed",         false)  /* ended badly */               \
-        X(CANCELLED,  "cancelled",      false)  /* by its owner */              \
-        X(TIMED_OUT,  "time_limit",     false)                                  \
-        X(IDLE,       "idle",           false)  /* nobody used its devices: its class's word */
+#define LEDGER_LOSSES(X) \
+        X(PROTECT, "for_promise", true)       /* stopped for another tenant's promise */ \
+        X(ORDER, "for_order", true)           /* for work that goes before it */ \
+        X(TIME_SLICE, "for_time_slice", true) /* for work that ran less */ \
+        X(GATHER, "for_wide_work", true)      /* to gather room */ \
+        X(NODE, "node_lost", true) \
+        X(DRAINED, "drained", true)      /* its node was to be empty */ \
+        X(FAILED, "failed", false)       /* ended badly */ \
+        X(CANCELLED, "cancelled", false) /* by its owner */ \
+        X(TIMED_OUT, "time_limit", false) \
+        X(IDLE, "idle", false)   /* nobody used its devices: its class's word */ \
+        X(ASKED, "asked", false) /* its owner, or an operator, wanted it anew */
 
 enum ledger_loss {
 #define X(name, wire, refunded) LOSS_##name,
@@ -162,6 +163,11 @@ void ledger_next(struct ledger *ledger);
 /* Of the period, up to the newest close. Models without a device: all 0. */
 struct ledger_sums ledger_sums(const struct ledger *ledger, unsigned model);
 const struct ledger_row *ledger_rows(const struct ledger *ledger, uint32_t *ret_count);
+
+/* Units that nobody holds and that lie in that bucket, and units that work holds, as of the newest
+ * fact but one. */
+uint64_t ledger_units_now(const struct ledger *ledger, unsigned model, enum ledger_bucket bucket);
+uint64_t ledger_held_now(const struct ledger *ledger, unsigned model);
 
 /* Names by their numbers in keys; numbers stay, and grow from 0 without a gap. */
 const char *ledger_tenant(const struct ledger *ledger, uint16_t tenant);

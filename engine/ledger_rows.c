@@ -256,6 +256,8 @@ static enum ledger_loss loss_of(const struct state *state, const struct workload
                 return LOSS_TIMED_OUT;
         case RELEASE_IDLE:
                 return LOSS_IDLE;
+        case RELEASE_ASKED:
+                return LOSS_ASKED;
         case RELEASE_EXITED:
         case RELEASE_FAILED:
         case RELEASE_CAUSES_END:

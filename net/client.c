@@ -213,7 +213,17 @@ static int add_headers(const struct client *client, const struct client_request 
         if (rc == 0)
                 rc = add_header(headers, "If-Match", request->if_match);
         if (rc == 0)
+                rc = add_header(headers, "Berth-Reason", request->reason);
+        if (rc == 0)
                 rc = add_header(headers, "Last-Event-ID", last_event_id);
+        for (size_t i = 0; rc == 0 && request->headers && request->headers[i]; i++) {
+                grown = strpbrk(request->headers[i], "\r\n")
+                                ? NULL
+                                : curl_slist_append(*headers, request->headers[i]);
+                if (!grown)
+                        return -ERR_NOMEM;
+                *headers = grown;
+        }
         return rc;
 }
 

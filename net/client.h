@@ -48,6 +48,8 @@ struct client_request {
         size_t body_size;
         const char *idempotency_key; /* NULL: none */
         const char *if_match;        /* NULL: none */
+        const char *const *headers;  /* more of them, "Name: value", ended by NULL; NULL: none */
+        const char *reason;          /* the header Berth-Reason, one line; NULL: none */
         int64_t timeout_ms;          /* 0: the client's */
 };
 

@@ -332,6 +332,8 @@ int http_new(struct uv_loop_s *loop, const struct http_setup *setup,
         server->limits.connections_max = connections_possible(setup->limits.connections_max);
         server->handler = setup->handler;
         server->arg = setup->arg;
+        server->answered = setup->answered;
+        server->answered_arg = setup->answered_arg;
         start_timers(server);
 
         if (http_peers_init(server) < 0)

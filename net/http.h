@@ -87,11 +87,16 @@ struct http_tls {
 
 typedef void http_handler(struct http_exchange *exchange, void *arg);
 
+/* Told of each answer of the handler's: the operation (http_operation_set()), or NULL. */
+typedef void http_answered(void *arg, const char *operation, unsigned status);
+
 struct http_setup {
         struct http_limits limits;
         http_handler *handler;
         void *arg;
         const struct http_tls *tls; /* NULL: no TLS (until http_tls_set) */
+        http_answered *answered;    /* NULL: nobody asks */
+        void *answered_arg;
 };
 
 /* A server that listens nowhere yet. 0, -ERR_INPUT (a limit of 0, a certificate that cannot be
@@ -162,6 +167,9 @@ struct http_peer {
 };
 const struct http_peer *http_peer(const struct http_exchange *exchange);
 
+/* What is asked for, for http_answered; borrowed. */
+void http_operation_set(struct http_exchange *exchange, const char *operation);
+
 /* The caller's own pointer, from the handler to whoever answers. NULL at first. */
 void http_data_set(struct http_exchange *exchange, void *data);
 void *http_data(const struct http_exchange *exchange);
@@ -189,6 +197,9 @@ struct http_stream *http_stream_open(struct http_exchange *exchange, const char 
 /* Sends a piece; it is copied. -ERR_FULL: the reader did not keep up and the stream is cut;
  * -ERR_CANCELLED: it was cut or ended before. Never blocks. */
 int http_stream_push(struct http_stream *stream, const void *bytes, size_t size);
+
+/* Bytes that wait to be sent: for whoever has more than a reader takes at once. */
+size_t http_stream_waiting(const struct http_stream *stream);
 
 /* Sends what waits, then ends it. */
 void http_stream_end(struct http_stream *stream);

@@ -87,6 +87,8 @@ void http_answer_with(struct http_exchange *exchange, unsigned status,
                 status = 503;
         }
         exchange->status = status;
+        if (server->answered)
+                server->answered(server->answered_arg, exchange->operation, status);
         exchange->response = response;
         if (!response)
                 http_shut(connection);

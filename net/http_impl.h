@@ -54,6 +54,7 @@ struct http_exchange {
         size_t extra_size;
         struct http_stream *stream;
         void *data;
+        const char *operation; /* NULL: not known */
 };
 
 struct http_peer_entry {
@@ -115,6 +116,8 @@ struct http_server {
         struct http_limits limits;
         http_handler *handler;
         void *arg;
+        http_answered *answered;
+        void *answered_arg;
         struct http_daemon *plain, *tls; /* `tls` is the newest */
         struct http_listener *listeners;
         struct phase_list phases[PHASES_END];

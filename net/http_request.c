@@ -49,6 +49,11 @@ const struct http_peer *http_peer(const struct http_exchange *exchange)
         return &http_connection_of(exchange)->peer;
 }
 
+void http_operation_set(struct http_exchange *exchange, const char *operation)
+{
+        exchange->operation = operation;
+}
+
 void http_data_set(struct http_exchange *exchange, void *data)
 {
         exchange->data = data;
@@ -142,6 +147,7 @@ void *http_on_uri(void *server, const char *uri, struct MHD_Connection *mhd)
         exchange->body_size = exchange->extra_size = 0;
         exchange->too_large = false;
         exchange->data = NULL;
+        exchange->operation = NULL;
         exchange->query = keep_target(exchange, uri) ? exchange->query : NULL;
         http_phase_set(connection, PHASE_RECEIVING);
         return connection;

@@ -157,6 +157,11 @@ int http_stream_push(struct http_stream *stream, const void *bytes, size_t size)
         return 0;
 }
 
+size_t http_stream_waiting(const struct http_stream *stream)
+{
+        return stream->size;
+}
+
 void http_stream_end(struct http_stream *stream)
 {
         stream->is_ended = true;

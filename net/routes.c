@@ -200,6 +200,7 @@ void routes_serve(struct http_exchange *exchange, void *arg)
                               &err);
         if (rc == 0) {
                 assert(match.route);
+                http_operation_set(exchange, match.route->operation);
                 match.route->handler(exchange, &match, table->arg);
                 return;
         }

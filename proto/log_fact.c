@@ -178,6 +178,8 @@ int log_fact_read(json_t *object, struct fact *ret_fact, struct err *err)
 static const struct field in_request[] = {IN("request", request, log_request_fields)};
 static const struct field in_workload[] = {AT("workload", workload)};
 static const struct field in_hold[] = {AT("workload", hold.workload), AT("held", hold.held)};
+static const struct field in_stop[] = {AT("workload", stop.workload),
+                                       AT("notice_ms", stop.notice_ms)};
 static const struct field in_use[] = {AT("workload", use.workload),
                                       AT("idle_since_ms", use.idle_since_ms)};
 static const struct field in_freeze[] = {AT("plane", freeze.plane), AT("frozen", freeze.frozen)};
@@ -189,21 +191,14 @@ static const struct field in_node_name[] = {AT("node", node_name)};
 static const struct field in_layout[] = {IN("report", layout, log_report_fields)};
 
 static const struct fields input_fields[INPUTS_END] = {
-        [INPUT_SUBMITTED] = FIELDS(in_request),
-        [INPUT_CANCELLED] = FIELDS(in_workload),
-        [INPUT_EXITED] = FIELDS(in_workload),
-        [INPUT_FAILED] = FIELDS(in_workload),
-        [INPUT_STOPPED] = FIELDS(in_workload),
-        [INPUT_CHECKPOINTED] = FIELDS(in_workload),
-        [INPUT_USE_REPORTED] = FIELDS(in_use),
-        [INPUT_HOLD_CHANGED] = FIELDS(in_hold),
-        [INPUT_NODE_JOINED] = FIELDS(in_node),
-        [INPUT_NODE_CHANGED] = FIELDS(in_node),
-        [INPUT_NODE_FAILED] = FIELDS(in_node_name),
-        [INPUT_NODE_REMOVED] = FIELDS(in_node_name),
-        [INPUT_LAYOUT_OBSERVED] = FIELDS(in_layout),
-        [INPUT_FREEZE_SET] = FIELDS(in_freeze),
-        [INPUT_ETA_SET] = FIELDS(in_eta),
+        [INPUT_SUBMITTED] = FIELDS(in_request),      [INPUT_CANCELLED] = FIELDS(in_workload),
+        [INPUT_EXITED] = FIELDS(in_workload),        [INPUT_FAILED] = FIELDS(in_workload),
+        [INPUT_STOPPED] = FIELDS(in_workload),       [INPUT_CHECKPOINTED] = FIELDS(in_workload),
+        [INPUT_STOP_ASKED] = FIELDS(in_stop),        [INPUT_USE_REPORTED] = FIELDS(in_use),
+        [INPUT_HOLD_CHANGED] = FIELDS(in_hold),      [INPUT_NODE_JOINED] = FIELDS(in_node),
+        [INPUT_NODE_CHANGED] = FIELDS(in_node),      [INPUT_NODE_FAILED] = FIELDS(in_node_name),
+        [INPUT_NODE_REMOVED] = FIELDS(in_node_name), [INPUT_LAYOUT_OBSERVED] = FIELDS(in_layout),
+        [INPUT_FREEZE_SET] = FIELDS(in_freeze),      [INPUT_ETA_SET] = FIELDS(in_eta),
         /* PLAN_SET, POLICY_SET, MAINTENANCE_SET: the caller's; TICKED has no fields. */
 };
 

@@ -18,7 +18,8 @@
         X(POLICY,   2, "policy")        /* each revision */                     \
         X(POOL,     3, "pool")          /* each revision */                     \
         X(TOKEN,    4, "token")                                                 \
-        X(NODE,     5, "node")          /* an enrolled agent */
+        X(NODE,     5, "node")          /* an enrolled agent */                 \
+        X(LEFT,     6, "left")          /* a node that left the pool */
 
 enum object_kind {
 #define X(name, number, word) OBJECT_##name = number,

@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 
 #include "base/err.h"
+#include "base/text.h"
 #include "store/sql.h"
 #include "store/store_impl.h"
 
@@ -96,6 +97,74 @@ int rollup_each(struct store *store, rollup_visit *visit, void *self, struct err
                 else
                         rc = visit(self, &row, err);
                 if (rc != 0)
+                        break;
+        }
+        sqlite3_finalize(statement);
+        return rc;
+}
+
+/* ---- sums ---- */
+
+/* Two halves of the amount, so that no sum is above int64. */
+#define HALF 1000000
+
+/* Only constants of this program stand in the text; what comes from outside is bound. */
+static void write_sums(const struct rollup_query *query, struct text *sql)
+{
+        text_add(sql, "SELECT %s, %s, %s, %s, tenant <> '', bucket, %s, sum(unit_ms / %d),"
+                      " sum(unit_ms %% %d) FROM usage_hours WHERE hour_ms >= ?1 AND hour_ms < ?2",
+                 query->by_hour  ? "hour_ms"
+                 : query->by_day ? "hour_ms - hour_ms % 86400000"
+                                 : "0",
+                 query->by_tenant ? "tenant" : "''", query->by_class ? "class" : "''",
+                 query->by_method ? "method" : "''", query->by_model ? "model" : "''", HALF, HALF);
+        if (query->tenant)
+                text_add(sql,
+                         " AND (tenant = ?3 OR substr(tenant, 1, length(?3) + 1) = ?3 || '/')");
+        text_add(sql, " GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3, 4, 5, 6, 7");
+}
+
+static int read_sum(sqlite3_stmt *row, struct rollup_sum *ret_sum, struct err *err)
+{
+        *ret_sum = (struct rollup_sum){
+                .start_ms = sqlite3_column_int64(row, 0),
+                .tenant = (const char *)sqlite3_column_text(row, 1),
+                .class = (const char *)sqlite3_column_text(row, 2),
+                .method = (const char *)sqlite3_column_text(row, 3),
+                .is_held = sqlite3_column_int(row, 4) != 0,
+                .bucket = (const char *)sqlite3_column_text(row, 5),
+                .model = (const char *)sqlite3_column_text(row, 6),
+                .unit_ms = (rollup_unit_ms)sqlite3_column_int64(row, 7) * HALF +
+                           (rollup_unit_ms)sqlite3_column_int64(row, 8)};
+        if (ret_sum->tenant && ret_sum->class && ret_sum->method && ret_sum->bucket &&
+            ret_sum->model)
+                return 0;
+        return err_set(err, ERR_NOMEM, "out of memory");
+}
+
+int rollup_sums(struct store *store, const struct rollup_query *query, rollup_see *see, void *self,
+                struct err *err)
+{
+        struct text sql = {0};
+        sqlite3_stmt *statement;
+        struct rollup_sum sum;
+        int rc;
+
+        write_sums(query, &sql);
+        rc = sql.failed ? err_set(err, ERR_NOMEM, "out of memory")
+                        : sql_prepare(store->db, sql.bytes, &statement, err);
+        text_done(&sql);
+        if (rc < 0)
+                return rc;
+        sql_bind_i64(statement, 1, query->from_ms);
+        sql_bind_i64(statement, 2, query->until_ms);
+        if (query->tenant)
+                sql_bind_text(statement, 3, query->tenant);
+        while ((rc = sql_step(statement, err)) > 0) {
+                rc = read_sum(statement, &sum, err);
+                if (rc == 0)
+                        rc = see(self, &sum, err);
+                if (rc)
                         break;
         }
         sqlite3_finalize(statement);

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "store/store.h"
@@ -37,3 +38,25 @@ int rollup_forget(struct store *store, int64_t before_ms, uint32_t rows_max, str
  * and that is returned. */
 typedef int rollup_visit(void *self, const struct usage_row *row, struct err *err);
 int rollup_each(struct store *store, rollup_visit *visit, void *self, struct err *err);
+
+/* Sums of rows that are alike in what is asked for. */
+struct rollup_query {
+        int64_t from_ms, until_ms;      /* hours that start in [from, until) */
+        const char *tenant;             /* NULL: any, and what is nobody's; else it and all below */
+        bool by_tenant, by_class, by_model, by_method, by_hour, by_day;         /* hour or day */
+};
+
+__extension__ typedef unsigned __int128 rollup_unit_ms;
+
+struct rollup_sum {
+        int64_t start_ms;               /* of the hour or day; 0 where neither was asked for */
+        const char *tenant, *class, *method, *bucket, *model;   /* "" where not asked for */
+        bool is_held;                   /* by a tenant; else it is the pool's */
+        rollup_unit_ms unit_ms;
+};
+
+/* One by one, in the order of start, tenant, class, method, held, bucket, model. Names live for the
+ * call. A visit that returns non-zero ends it, and that is returned. 0, -ERR_IO, -ERR_NOMEM. */
+typedef int rollup_see(void *self, const struct rollup_sum *sum, struct err *err);
+int rollup_sums(struct store *store, const struct rollup_query *query, rollup_see *see, void *self,
+                struct err *err);

@@ -27,7 +27,7 @@ BUCKETS = ("delivered overhead allocated_idle allocated_unmeasured reserved_unus
 STOPS = {"protect": "for_promise", "order": "for_order", "time_slice": "for_time_slice",
          "gather": "for_wide_work"}
 REFUNDED = set(STOPS.values()) | {"node_lost", "drained"}
-OWN = {"failed", "cancelled", "time_limit", "idle"}
+OWN = {"failed", "cancelled", "time_limit", "idle", "asked"}
 
 
 class Node:

@@ -229,8 +229,8 @@ static enum input_kind next_kind(void)
                 INPUT_NODE_REMOVED, INPUT_PLAN_SET,     INPUT_TICKED,          INPUTS_END,
         };
         static const uint8_t later[] = {
-                INPUT_FAILED, INPUT_STOPPED, INPUT_CHECKPOINTED, INPUT_HOLD_CHANGED,
-                INPUT_FREEZE_SET, INPUT_USE_REPORTED,
+                INPUT_FAILED,     INPUT_STOPPED,      INPUT_CHECKPOINTED, INPUT_HOLD_CHANGED,
+                INPUT_FREEZE_SET, INPUT_USE_REPORTED, INPUT_STOP_ASKED,
         };
         uint8_t byte = next();
 
@@ -267,6 +267,10 @@ static void make_input(struct input *input)
                 break;
         case INPUT_PLAN_SET:
                 input->plan = make_plan();
+                break;
+        case INPUT_STOP_ASKED:
+                input->stop.workload = PICK(8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
+                input->stop.notice_ms = (int64_t)PICK(8, 0, 1000, UINT32_MAX);
                 break;
         case INPUT_HOLD_CHANGED:
                 input->hold.workload = PICK(8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);

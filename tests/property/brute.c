@@ -206,6 +206,7 @@ static bool apply_released(struct brute *brute, const struct fact *fact, const s
         case RELEASE_DRAINED:
         case RELEASE_TIMED_OUT:
         case RELEASE_IDLE:
+        case RELEASE_ASKED:
         case RELEASE_CAUSES_END:
                 break;
         }

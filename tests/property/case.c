@@ -546,6 +546,10 @@ void step_print(char *ret_text, size_t size, const struct input *step, const str
         case INPUT_CHECKPOINTED:
                 put(&text, "workload %" PRIu64 " %s", step->workload, input_name(step->kind));
                 break;
+        case INPUT_STOP_ASKED:
+                put(&text, "workload %" PRIu64 " is asked to stop within %" PRId64 " ms",
+                    step->stop.workload, step->stop.notice_ms);
+                break;
         case INPUT_USE_REPORTED:
                 put(&text, "workload %" PRIu64 " is %s", step->use.workload,
                     step->use.idle_since_ms ? "idle" : "in use");

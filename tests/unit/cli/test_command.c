@@ -84,6 +84,134 @@ static void help_is_found_wherever_it_stands(void **state)
         }
 }
 
+/* ---- actions, repeated options, what stands behind "--" ---- */
+
+static const struct command_option more_options[] = {
+        {"to", 0, "X", "set: where to"},
+        {"by", 0, "X", "set, drop: by whom"},
+        {"env", 'e', "K=V ...", "which may be repeated"},
+        {"all", 0, NULL, "set is a word that this merely begins with"},
+        {0},
+};
+static const struct command_action actions[] = {
+        {"set", "NAME", 1, 2, NULL}, {"drop", "", 0, 0, NULL}, {"list", "", 0, 0, NULL}, {0}};
+static const struct command acting = {.name = "act", .details = "", .summary = "",
+                                      .options = more_options, .actions = actions};
+static const struct command tailed = {.name = "run", .arguments = "[FILE]", .arguments_max = 1,
+                                      .tail = "COMMAND", .details = "", .summary = "",
+                                      .options = more_options};
+
+static int parse_as(const struct command *command, const char *line, struct command_call *call,
+                    struct err *err)
+{
+        static char copy[4096];
+        static char *words[512];
+        int count = 0;
+
+        snprintf(copy, sizeof copy, "%s", line);
+        for (char *word = strtok(copy, " "); word && count < 511; word = strtok(NULL, " "))
+                words[count++] = word;
+        words[count] = NULL;
+        return command_parse(command, count, words, call, err);
+}
+
+static void an_action_takes_its_own_arguments_and_options(void **state)
+{
+        (void)state;
+        static const struct { const char *line, *sentence; size_t arguments; } rows[] = {
+                {"act set a", NULL, 1},
+                {"act --to x set a b --by y", NULL, 2},
+                {"act drop --by x", NULL, 0},
+                {"act list --all", NULL, 0},
+                {"act list --env a", NULL, 0},
+                {"act", "say what to do; known: 'set', 'drop', 'list'", 0},
+                {"act lst", "there is no 'lst'; did you mean 'list'", 0},
+                {"act set", "name what to work on: berth act set NAME", 0},
+                {"act set a b c", "'c' is one argument too many", 0},
+                {"act drop a", "'a' is one argument too many", 0},
+                {"act drop --to x", "--to goes with set only", 0},
+                {"act list --by x", "--by goes with set, drop only", 0},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct command_call call = {0};
+                struct err err = {0};
+                int rc = parse_as(&acting, rows[i].line, &call, &err);
+                if ((rc == 0) != !rows[i].sentence)
+                        fail_msg("'%s': %d %s", rows[i].line, rc, err.text);
+                if (rows[i].sentence)
+                        check_has(err.text, rows[i].sentence);
+                assert_int_equal(call.arguments_count, rows[i].arguments);
+                if (rc == 0)
+                        assert_non_null(strstr(rows[i].line, call.action->name));
+        }
+}
+
+static void an_option_that_may_be_repeated_keeps_all_its_values(void **state)
+{
+        (void)state;
+        struct command_call call;
+        struct err err = {0};
+        size_t cursor = 0;
+        assert_int_equal(parse_as(&tailed, "run -e a=1 --env b=2 --by x -ec=3", &call, &err), 0);
+        assert_string_equal(command_each(&call, "env", &cursor), "a=1");
+        assert_string_equal(command_each(&call, "env", &cursor), "b=2");
+        assert_string_equal(command_each(&call, "env", &cursor), "c=3");
+        assert_null(command_each(&call, "env", &cursor));
+        cursor = 0;
+        assert_null(command_each(&call, "by", &cursor));
+
+        char line[4096] = "run";
+        for (int i = 0; i < COMMAND_REPEATS_MAX; i++)
+                strcat(line, " -e x");
+        assert_int_equal(parse_as(&tailed, line, &call, &err), 0);
+        assert_int_equal(parse_as(&tailed, strcat(line, " -e x"), &call, &err), -ERR_INPUT);
+        check_has(err.text, "option --env: more than 128 are given");
+}
+
+static void what_stands_behind_two_dashes_is_left_alone(void **state)
+{
+        (void)state;
+        static const struct { const char *line; size_t arguments; const char *tail; } rows[] = {
+                {"run -- a --by b -- c", 0, "a --by b -- c"},
+                {"run file", 1, ""},
+                {"run file --by x -- a", 1, "a"},
+                {"run --by -- -- a", 0, "a"},
+                {"run --", 0, ""},
+                {"run --by --", 0, ""},
+                {"run file --by --", 1, ""},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct command_call call;
+                struct err err = {0};
+                char tail[64] = "";
+                if (parse_as(&tailed, rows[i].line, &call, &err) != 0)
+                        fail_msg("'%s': %s", rows[i].line, err.text);
+                for (size_t t = 0; t < call.tail_count; t++) {
+                        strcat(tail, t > 0 ? " " : "");
+                        strcat(tail, call.tail[t]);
+                }
+                assert_string_equal(tail, rows[i].tail);
+                assert_int_equal(call.arguments_count, rows[i].arguments);
+        }
+}
+
+static void as_many_arguments_as_fit_and_no_more(void **state)
+{
+        (void)state;
+        static const struct command many = {.name = "many", .arguments = "X ...",
+                                            .arguments_max = COMMAND_ARGUMENTS_MAX, .details = "",
+                                            .summary = "", .options = more_options};
+        struct command_call call;
+        struct err err = {0};
+        char line[4096] = "many";
+        for (int i = 0; i < COMMAND_ARGUMENTS_MAX; i++)
+                strcat(line, " x");
+        assert_int_equal(parse_as(&many, line, &call, &err), 0);
+        assert_int_equal(call.arguments_count, COMMAND_ARGUMENTS_MAX);
+        assert_int_equal(parse_as(&many, strcat(line, " x"), &call, &err), -ERR_INPUT);
+        check_has(err.text, "more than 256 arguments");
+}
+
 /* ---- the whole program, in a child ---- */
 
 static void the_program_says_what_it_is(void **state)
@@ -191,6 +319,10 @@ int main(void)
                 cmocka_unit_test(options_and_arguments_stand_in_any_order),
                 cmocka_unit_test(bad_lines_are_refused_with_the_way_out),
                 cmocka_unit_test(help_is_found_wherever_it_stands),
+                cmocka_unit_test(an_action_takes_its_own_arguments_and_options),
+                cmocka_unit_test(an_option_that_may_be_repeated_keeps_all_its_values),
+                cmocka_unit_test(what_stands_behind_two_dashes_is_left_alone),
+                cmocka_unit_test(as_many_arguments_as_fit_and_no_more),
                 cmocka_unit_test(the_program_says_what_it_is),
                 cmocka_unit_test(a_replay_prints_tables_or_nothing_but_json),
                 cmocka_unit_test(an_interrupt_ends_it_cleanly),

@@ -88,6 +88,62 @@ static void long_cells_are_cut(void **state)
         grid_free(grid);
 }
 
+static void one_column_gives_way_before_there_are_blocks(void **state)
+{
+        (void)state;
+        struct grid *grid = grid_new(1);
+        grid_column(grid, "id", false);
+        grid_column(grid, "why", false);
+        grid_cut(grid);
+        grid_row(grid);
+        grid_cell(grid, "1");
+        grid_cell(grid, "gr\u00fcn is the hill and far away");
+        char *text = print(grid, 20);
+        assert_string_equal(text, "id  why\n1   gr\u00fcn is the hil\u2026\n");
+        free(text);
+        /* Not below its least width. */
+        text = print(grid, 4);
+        check_has(text, "1   gr\u00fcn is the\u2026\n");
+        free(text);
+        text = print(grid, 200);
+        check_has(text, "far away");
+        free(text);
+        grid_free(grid);
+}
+
+static void colour_is_there_when_it_is_asked_for(void **state)
+{
+        (void)state;
+        for (int coloured = 0; coloured < 2; coloured++) {
+                struct grid *grid = grid_new(1);
+                grid_column(grid, "state", false);
+                grid_row(grid);
+                grid_cell(grid, "failed");
+                grid_tone(grid, TONE_BAD);
+                if (coloured)
+                        grid_colour(grid);
+                char *text = print(grid, 80);
+                check_has(text, coloured ? "\033[31mfailed" : "state\nfailed\n");
+                free(text);
+                grid_free(grid);
+        }
+}
+
+static void many_rows_fit(void **state)
+{
+        (void)state;
+        struct grid *grid = grid_new(1);
+        grid_column(grid, "n", true);
+        for (int i = 0; i < 5000; i++) {
+                grid_row(grid);
+                grid_cell(grid, "%d", i);
+        }
+        char *text = print(grid, 80);
+        check_has(text, "4999\n");
+        free(text);
+        grid_free(grid);
+}
+
 static void it_is_finished_below_a_title(void **state)
 {
         (void)state;
@@ -131,6 +187,9 @@ int main(void)
                 cmocka_unit_test(columns_stand_beside_each_other_without_empty_ones),
                 cmocka_unit_test(what_does_not_fit_comes_below),
                 cmocka_unit_test(long_cells_are_cut),
+                cmocka_unit_test(one_column_gives_way_before_there_are_blocks),
+                cmocka_unit_test(colour_is_there_when_it_is_asked_for),
+                cmocka_unit_test(many_rows_fit),
                 cmocka_unit_test(it_is_finished_below_a_title),
                 cmocka_unit_test(no_memory_is_told),
         };

@@ -308,12 +308,17 @@ static void the_command_checks_and_compares(void **state)
                  "is of kind Pool; write a document of kind Policy"},
                 {"policy check @policy.yaml --pool @policy.yaml", 2, "", "is of kind Policy"},
                 {"policy check @none.yaml", 2, "", "none.yaml: No such file"},
-                {"policy check @policy.yaml @policy.yaml", 2, "", "check takes one file"},
-                {"policy diff @policy.yaml", 2, "", "diff takes two files"},
+                {"policy check @policy.yaml @policy.yaml", 2, "", "is one argument too many\n"
+                 "usage: berth policy check FILE"},
+                {"policy diff @policy.yaml", 2, "", "name what to work on: berth "
+                 "policy diff A B"},
                 {"policy diff @policy.yaml @policy.yaml --pool @pool.yaml", 2, "", "check only"},
                 {"policy chek @policy.yaml", 2, "", "there is no 'chek'; did you mean 'check'"},
                 {"policy check @policy.yaml --models @pool.yaml", 2, "", "pool.yaml:"},
-                {"help policy", 0, "usage: berth policy check FILE | diff A B", ""},
+                {"help policy", 0, "       berth policy diff A B [--models FILE]\n", ""},
+                {"policy", 2, "", "say what to do; known: 'check', 'diff', 'try'"},
+                {"policy check @policy.yaml --quiet", 2, "", "--quiet goes with try only"},
+                {"policy rollback x", 2, "", "`berth policy revisions` lists them"},
         };
         char examples[1000];
 

@@ -160,6 +160,9 @@ static void check_input_kind(enum input_kind kind)
         case INPUT_CHECKPOINTED:
                 INPUT_MEMBER(kind, workload);
                 break;
+        case INPUT_STOP_ASKED:
+                INPUT_MEMBER(kind, stop);
+                break;
         case INPUT_USE_REPORTED:
                 INPUT_MEMBER(kind, use);
                 break;

@@ -1,0 +1,36 @@
+/* cage.h - a control group (version 2) around a run: it ends as one, and its limits hold.
+ *
+ * Not pure. No state: a cage is a folder of the kernel's. Where the machine has none that we may
+ * write, runs go without: family.h finds their processes.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+
+#define CAGE_PATH_MAX 1024
+
+/* Finds or makes the folder in which runs get their cages: "berth-runs" below `base`, or, with base
+ * NULL, below the group this process is in. Turns on what limits the kernel and its owner allow.
+ * 0, -ERR_NOT_FOUND (the machine has no such hierarchy), -ERR_IO (not allowed), -ERR_RANGE. */
+int cage_open(const char *base, char ret_root[CAGE_PATH_MAX], struct err *err);
+
+/* Makes the cage `root`/`name`. Limits of 0, and those that cannot be set there, are not set. 0,
+ * -ERR_IO, -ERR_RANGE. */
+int cage_make(const char *root, const char *name, uint64_t cpu_milli, uint64_t ram_mib,
+              char ret_cage[CAGE_PATH_MAX], struct err *err);
+
+/* Puts the calling process into it. Safe between fork and exec. False, with errno. */
+bool cage_enter(const char *cage);
+
+/* Sends a signal to each process in it; KILL goes to all at once and leaves none. */
+void cage_signal(const char *cage, int signal);
+
+/* Whether no process is in it, or it is gone. */
+bool cage_is_empty(const char *cage);
+
+/* Removes an empty one, and empty ones in it that the run made. */
+void cage_remove(const char *cage);

@@ -1,0 +1,305 @@
+#include "agent/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/account.h"
+#include "agent/cage.h"
+#include "agent/durable.h"
+#include "agent/environment.h"
+#include "agent/family.h"
+#include "agent/folder.h"
+#include "agent/supervisor.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/text.h"
+
+/* ---- can it be started ---- */
+
+static int check_devices(const struct run_spec *spec, const struct device_list *devices,
+                         struct err *err)
+{
+        for (uint32_t i = 0; i < spec->devices_count; i++) {
+                const struct device_info *device = device_find(devices, spec->devices[i].index);
+                if (!device)
+                        return err_set(err, ERR_NOT_FOUND, "there is no device %u on this node",
+                                       spec->devices[i].index);
+                if (device->is_broken)
+                        return err_set(err, ERR_INPUT, "device %u is broken", device->index);
+        }
+        return 0;
+}
+
+static int check(const struct run_spec *spec, const struct device_list *devices, struct err *err)
+{
+        char shown[STR_SHOW_MAX];
+
+        /* Better not at all than without what it counts on. */
+        if (spec->secrets_count > 0)
+                return err_set(err, ERR_INPUT, "secret '%s' is not known on this node",
+                               str_show(spec->secrets[0], shown));
+        if (spec->workdir[0] && spec->workdir[0] != '/')
+                return err_set(err, ERR_INPUT, "workdir '%s' is not absolute",
+                               str_show(spec->workdir, shown));
+        return check_devices(spec, devices, err);
+}
+
+int launch_owner(const struct launch_setup *setup, const struct run_spec *spec, uid_t *ret_owner,
+                 struct err *err)
+{
+        struct account account;
+        int rc = account_find(setup->runs_as, spec->run_as, &account, err);
+
+        if (rc == 0)
+                *ret_owner = account.uid;
+        return rc;
+}
+
+/* ---- what the supervisor is told ---- */
+
+static void add_strings(struct text *text, const char *key, const char *const *strings,
+                        size_t count)
+{
+        text_add(text, "\"%s\": [", key);
+        for (size_t i = 0; i < count; i++) {
+                text_add(text, i ? ", " : "");
+                text_add_json(text, strings[i]);
+        }
+        text_add(text, "], ");
+}
+
+static int write_launch(const struct launch_setup *setup, const struct run_spec *spec,
+                        const struct device_list *devices, const struct account *account,
+                        struct arena *arena, struct text *text, struct err *err)
+{
+        char folder[FOLDER_PATH_MAX];
+        const char **variables;
+        size_t count;
+        const struct environment_setup environment = {
+                .spec = spec,
+                .node = setup->node,
+                .account = account->name,
+                .home = account->home,
+                .shell = account->shell,
+                .run_folder = folder_path(setup->folder, spec->key, "", folder),
+                .devices = devices,
+                .backend = setup->backend,
+        };
+        int rc = environment_make(&environment, arena, &variables, &count, err);
+
+        if (rc < 0)
+                return rc;
+        text_add(text, "{");
+        add_strings(text, "command", spec->command, spec->command_count);
+        add_strings(text, "env", variables, count);
+        text_add(text, "\"workdir\": ");
+        text_add_json(text, spec->workdir[0] ? spec->workdir : account->home);
+        text_add(text, ", \"account\": ");
+        text_add_json(text, account->name);
+        text_add(text, ", \"uid\": %u, \"gid\": %u, \"boot\": ", account->uid, account->gid);
+        text_add_json(text, folder_boot(setup->folder));
+        text_add(text, ", \"cages\": ");
+        text_add_json(text, setup->cages ? setup->cages : "");
+        text_add(text, ", \"cpu_milli\": %" PRIu64 ", \"ram_mib\": %" PRIu64, spec->cpu_milli,
+                 spec->ram_mib);
+        text_add(text, ", \"go\": %s, \"leftover_ms\": %" PRId64 "}", spec->go ? "true" : "false",
+                 setup->leftover_ms);
+        return text->failed ? err_set(err, ERR_NOMEM, "out of memory") : 0;
+}
+
+/* ---- the process ---- */
+
+static int spawn(const struct launch_setup *setup, const char *run_folder, int control,
+                 struct err *err)
+{
+        char *argv[] = {(char *)(uintptr_t)setup->program, (char *)(uintptr_t)SUPERVISOR_WORD,
+                        (char *)(uintptr_t)run_folder, NULL};
+        char *envp[] = {NULL};
+        posix_spawn_file_actions_t actions;
+        posix_spawnattr_t attributes;
+        sigset_t none, all;
+        pid_t pid;
+
+        sigemptyset(&none);
+        sigfillset(&all);
+        if (posix_spawn_file_actions_init(&actions) != 0 || posix_spawnattr_init(&attributes) != 0)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
+        posix_spawn_file_actions_adddup2(&actions, 0, 1);
+        posix_spawn_file_actions_adddup2(&actions, 0, 2);
+        posix_spawn_file_actions_adddup2(&actions, control, SUPERVISOR_CONTROL_FD);
+        posix_spawn_file_actions_addclosefrom_np(&actions, SUPERVISOR_CONTROL_FD + 1);
+        posix_spawnattr_setsigmask(&attributes, &none);
+        posix_spawnattr_setsigdefault(&attributes, &all);
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                                      POSIX_SPAWN_SETSID);
+        int system = posix_spawn(&pid, setup->program, &actions, &attributes, argv, envp);
+        posix_spawn_file_actions_destroy(&actions);
+        posix_spawnattr_destroy(&attributes);
+        if (system != 0)
+                return err_set(err, ERR_IO, "%s cannot be started: %s", setup->program,
+                               strerror(system));
+        return 0;
+}
+
+int launch_adopt(const struct folder *folder, struct run_key key, int *ret_control, struct err *err)
+{
+        char path[FOLDER_PATH_MAX];
+        int fd = open(folder_path(folder, key, "control", path), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+
+        if (fd < 0)
+                return err_set(err, errno == ENXIO || errno == ENOENT ? ERR_NOT_FOUND : ERR_IO,
+                               "%s: %s", path, strerror(errno));
+        *ret_control = fd;
+        return 0;
+}
+
+/* From the first moment on somebody reads the pipe: the supervisor has it before it runs. */
+static int start_supervisor(const struct launch_setup *setup, struct run_key key, int *ret_control,
+                            struct err *err)
+{
+        char folder[FOLDER_PATH_MAX], path[FOLDER_PATH_MAX];
+        int reader = open(folder_path(setup->folder, key, "control", path),
+                          O_RDWR | O_NONBLOCK | O_CLOEXEC);
+
+        if (reader < 0)
+                return err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
+        int rc = launch_adopt(setup->folder, key, ret_control, err);
+        if (rc == 0) {
+                rc = spawn(setup, folder_path(setup->folder, key, "", folder), reader, err);
+                if (rc < 0)
+                        close(*ret_control);
+        }
+        close(reader);
+        return rc;
+}
+
+int launch_start(const struct launch_setup *setup, const struct run_spec *spec,
+                 const struct device_list *devices, int *ret_control, struct err *err)
+{
+        struct account account;
+        struct text launch = {0};
+        char folder[FOLDER_PATH_MAX];
+        int rc;
+
+        if ((rc = check(spec, devices, err)) < 0 ||
+            (rc = account_find(setup->runs_as, spec->run_as, &account, err)) < 0)
+                return rc;
+        struct arena *arena = arena_new(0, 0);
+        if (!arena)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        rc = write_launch(setup, spec, devices, &account, arena, &launch, err);
+        if (rc == 0)
+                rc = folder_make(setup->folder, spec, launch.bytes, account.uid, err);
+        text_done(&launch);
+        arena_free(arena);
+        if (rc < 0)
+                return rc;
+        if ((rc = folder_epoch_add(setup->folder, spec->key, err)) == 0)
+                rc = start_supervisor(setup, spec->key, ret_control, err);
+        if (rc < 0)
+                (void)durable_remove_folder(folder_path(setup->folder, spec->key, "", folder),
+                                            NULL);
+        return rc;
+}
+
+/* ---- orders ---- */
+
+static bool tell(int control, const char *order)
+{
+        /* Less than a pipe takes at once. Full means that the supervisor does not come to read, and
+         * what stands in the pipe already says as much. */
+        ssize_t put = write(control, order, strlen(order));
+        return put >= 0 || errno == EAGAIN;
+}
+
+bool launch_go(int control)
+{
+        return tell(control, "go\n");
+}
+
+bool launch_signal(int control, const char *signal)
+{
+        char order[64];
+
+        snprintf(order, sizeof order, "signal %s\n", signal);
+        return tell(control, order);
+}
+
+bool launch_term(int control)
+{
+        return tell(control, "term\n");
+}
+
+bool launch_kill(int control)
+{
+        return tell(control, "kill\n");
+}
+
+int launch_signal_number(const char *name)
+{
+        if (strncmp(name, "SIG", 3) == 0)
+                name += 3;
+        for (int signal = 1; signal < SIGRTMIN; signal++) {
+                const char *known = sigabbrev_np(signal);
+                if (known && str_equal(known, name))
+                        return signal;
+        }
+        return 0;
+}
+
+/* ---- after a supervisor was killed ---- */
+
+static bool is_empty_now(const struct launch_setup *setup, struct run_key key, const char *folder)
+{
+        char cage[CAGE_PATH_MAX], text[RUN_KEY_TEXT_MAX];
+        struct run_pids pids = {0};
+        struct arena *arena = arena_new(0, 0);
+        const char *mark = arena ? environment_mark(folder, arena) : NULL;
+        bool is_empty = mark && family_signal_marked(mark, SIGKILL) == 0;
+
+        arena_free(arena);
+        if (pids_read(folder, folder_boot(setup->folder), &pids) &&
+            process_signal(pids.first, pids.first_start, SIGKILL))
+                is_empty = false;
+        if (setup->cages) {
+                snprintf(cage, sizeof cage, "%s/%s", setup->cages, run_key_text(key, text));
+                cage_signal(cage, SIGKILL);
+                is_empty = is_empty && cage_is_empty(cage);
+                if (is_empty)
+                        cage_remove(cage);
+        }
+        return is_empty;
+}
+
+bool launch_clean_up(const struct launch_setup *setup, struct run_key key)
+{
+        char folder[FOLDER_PATH_MAX];
+        struct run_status status = {0};
+        struct timespec now;
+
+        folder_path(setup->folder, key, "", folder);
+        if (!is_empty_now(setup, key, folder))
+                return false;
+        /* A status that cannot be read says no more than none. */
+        if (status_read(folder, &status, NULL) == 0 &&
+            (status.phase == RUN_EXITED || status.phase == RUN_REFUSED))
+                return true;
+        clock_gettime(CLOCK_REALTIME, &now);
+        status.phase = RUN_EXITED;
+        status.since_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+        status.exit_code = 0;
+        status.signal = SIGKILL;
+        str_copy(status.reason, sizeof status.reason, "its supervisor was killed");
+        return status_write(folder, &status, NULL) == 0;
+}

@@ -1,0 +1,291 @@
+#include "cli/apply.h"
+
+#include <string.h>
+
+#include "base/doc.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "cli/changes.h"
+#include "cli/documents.h"
+#include "cli/json_in.h"
+#include "cli/status.h"
+#include "cli/submit.h"
+#include "cli/talk.h"
+#include "net/client.h"
+
+#define NAME_MAX_BYTES 256
+
+static const struct command_option options[] = {
+        {"dry-run", 'n', NULL, "change nothing; say what would change"},
+        {"reason", 'r', "TEXT", "why; it is kept with who did it"},
+        COMMAND_LIVE_OPTIONS,
+        {0},
+};
+
+static const char details[] =
+        "Puts documents in force: first Pool (the nodes there are), then Policy, then Workloads,\n"
+        "wherever they stand. What is there already stays as it is, so that the same files can be\n"
+        "applied again: work of that name that has not ended is not submitted a second time\n"
+        "(`berth submit` does). All files are read before anything is sent; the first that is\n"
+        "refused ends it. A policy that somebody else changed in between is not overwritten. - is\n"
+        "standard input.\n"
+        "\n"
+        "examples:\n"
+        "  berth apply pool.yaml policy.yaml --dry-run\n"
+        "  berth apply policy.yaml --reason 'web gets two devices more'\n"
+        "  berth apply everything.yaml\n";
+
+/* ---- Policy and Pool ---- */
+
+static const struct kind {
+        const char *name, *path, *word;
+        void (*changes)(struct text_of before, struct text_of after, FILE *file);
+} kinds[] = {
+        {"Pool", "/v1/pool/document", "pool", changes_of_pool},
+        {"Policy", "/v1/policy", "policy", changes_of_policy},
+};
+
+static void print_put(const struct document *document, const struct kind *kind,
+                      const struct client_answer *before, const json_t *answer, bool is_dry)
+{
+        const json_t *warnings = json_object_get(answer, "warnings");
+        char revision[JSON_IN_MAX];
+
+        printf("%s %s revision %s%s\n", kind->word, is_dry ? "would be" : "is",
+               json_in_words(answer, "revision", revision), before->size > 0 ? "" : ", the first");
+        kind->changes((struct text_of){before->body, before->size},
+                      (struct text_of){document->body.bytes, document->body.size}, stdout);
+        for (size_t i = 0; i < json_array_size(warnings); i++) {
+                const char *warning = json_string_value(json_array_get(warnings, i));
+                printf("warning: %s\n", warning ? warning : "?");
+        }
+}
+
+/* What is in force, empty where nothing is yet. */
+static int get_before(struct talk *talk, const struct kind *kind, struct client_answer *ret_before,
+                      struct err *err)
+{
+        int rc = talk_get(talk, kind->path, ret_before, err);
+
+        if (rc < 0 && talk->code == EXIT_NOT_FOUND) {
+                talk->code = EXIT_FINE;
+                *ret_before = (struct client_answer){0};
+                return 0;
+        }
+        return rc;
+}
+
+/* Without the blank lines around it. */
+static struct text_of trim(const char *bytes, size_t size)
+{
+        while (size > 0 && strchr(" \r\n", bytes[size - 1]))
+                size--;
+        for (; size > 0 && strchr("\r\n", bytes[0]); size--)
+                bytes++;
+        return (struct text_of){bytes, size};
+}
+
+/* The same text is in force: nothing is sent, and no new revision made. */
+static bool is_in_force(const struct document *document, const struct client_answer *before)
+{
+        struct text_of a = trim(document->body.bytes, document->body.size);
+        struct text_of b = trim(before->body ? before->body : "", before->size);
+
+        return a.size == b.size && memcmp(a.bytes, b.bytes, a.size) == 0;
+}
+
+static void print_in_force(const struct talk *talk, const struct kind *kind,
+                           const struct client_answer *before)
+{
+        /* An ETag is the revision in quotes. */
+        int length = (int)strcspn(before->etag + (before->etag[0] == '"'), "\"");
+        const char *revision = before->etag + (before->etag[0] == '"');
+
+        if (talk_is_json(talk))
+                printf("{\"revision\":%.*s,\"unchanged\":true}\n", length, revision);
+        else
+                printf("%s is revision %.*s already; nothing changes\n", kind->word, length,
+                       revision);
+}
+
+static int put(struct talk *talk, const struct document *document, const struct kind *kind,
+               struct err *err)
+{
+        bool is_dry = command_value(talk->call, "dry-run") != NULL;
+        struct client_answer before = {0}, answer = {0};
+        struct text path = {0};
+        json_t *value = NULL;
+        int rc = get_before(talk, kind, &before, err);
+
+        text_add(&path, "%s%s", kind->path, is_dry ? "?dry_run=true" : "");
+        const struct talk_change change = {
+                .method = "PUT",
+                .path = path.bytes,
+                .type = document->type,
+                .body = document->body.bytes,
+                .body_size = document->body.size,
+                .if_match = before.etag[0] ? before.etag : NULL,
+                .reason = command_value(talk->call, "reason"),
+        };
+        if (rc == 0 && path.failed)
+                rc = err_set(err, ERR_NOMEM, "out of memory");
+        if (rc == 0 && before.size > 0 && is_in_force(document, &before)) {
+                print_in_force(talk, kind, &before);
+                client_answer_done(&before);
+                text_done(&path);
+                return 0;
+        }
+        if (rc == 0)
+                rc = talk_send(talk, &change, &answer, err);
+        if (rc == 0 && talk_is_json(talk))
+                talk_put(&answer, stdout);
+        else if (rc == 0 && (rc = talk_parse(talk, &answer, &value, err)) == 0)
+                print_put(document, kind, &before, value, is_dry);
+        json_decref(value);
+        client_answer_done(&answer);
+        client_answer_done(&before);
+        text_done(&path);
+        return rc;
+}
+
+/* ---- Workload ---- */
+
+/* The work of that name that has not ended: {"workloads": [...]}. */
+static int get_live(struct talk *talk, const struct document *document, json_t **ret_found,
+                    struct err *err)
+{
+        const struct doc_node *node;
+        const char *name = NULL, *tenant = NULL;
+        struct text path = {0};
+        int rc = doc_need(document->root, "name", &node, err);
+
+        if (rc < 0 || (rc = doc_text(node, 1, NAME_MAX_BYTES, &name, err)) < 0 ||
+            (rc = doc_text(doc_get(document->root, "tenant"), 1, NAME_MAX_BYTES, &tenant, err)) < 0)
+                return rc;
+        text_add(&path, "/v1/workloads");
+        talk_path_query(&path, "name", name);
+        talk_path_query(&path, "tenant", tenant);
+        talk_path_query(&path, "state", "live");
+        rc = path.failed ? err_set(err, ERR_RANGE, "the name is too long")
+                         : talk_get_json(talk, path.bytes, ret_found, err);
+        text_done(&path);
+        return rc;
+}
+
+static int put_workload(struct talk *talk, const struct document *document, struct err *err)
+{
+        bool is_dry = command_value(talk->call, "dry-run") != NULL;
+        const struct talk_change change = {
+                .method = "POST",
+                .path = is_dry ? "/v1/workloads?dry_run=true" : "/v1/workloads",
+                .type = document->type,
+                .body = document->body.bytes,
+                .body_size = document->body.size,
+                .reason = command_value(talk->call, "reason"),
+        };
+        struct client_answer answer = {0};
+        json_t *found = NULL, *value = NULL;
+        int rc = get_live(talk, document, &found, err);
+        bool is_there = json_array_size(json_object_get(found, "workloads")) > 0;
+
+        if (rc == 0 && is_there && !talk_is_json(talk)) {
+                fputs("is there already: ", stdout);
+                rc = status_print_line(found, talk, stdout, err);
+        }
+        json_decref(found);
+        if (rc < 0 || is_there)
+                return rc;
+        rc = talk_send(talk, &change, &answer, err);
+        if (rc == 0 && talk_is_json(talk))
+                talk_put(&answer, stdout);
+        else if (rc == 0 && (rc = talk_parse(talk, &answer, &value, err)) == 0)
+                rc = is_dry ? submit_print_dry(value, talk, stdout, err)
+                            : status_print_line(value, talk, stdout, err);
+        json_decref(value);
+        client_answer_done(&answer);
+        return rc;
+}
+
+/* ---- files ---- */
+
+static const struct kind *kind_of(const struct document *document)
+{
+        for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
+                if (str_equal(kinds[k].name, document->kind))
+                        return &kinds[k];
+        return NULL;
+}
+
+static int check_kinds(const struct documents *documents, struct err *err)
+{
+        for (size_t d = 0; d < documents->count; d++) {
+                const struct document *document = &documents->list[d];
+                if (!kind_of(document) && !str_equal(document->kind, "Workload"))
+                        return doc_fail(document->root, err,
+                                        "is of kind %s; a pool takes Pool, Policy and Workload",
+                                        document->kind);
+        }
+        return 0;
+}
+
+/* What others need goes first, wherever it stands. */
+static unsigned rank_of(const struct document *document)
+{
+        const struct kind *kind = kind_of(document);
+
+        return kind ? (unsigned)(kind - kinds) : ARRAY_LEN(kinds);
+}
+
+static int apply_rank(struct talk *talk, const struct documents *documents, unsigned rank,
+                      struct err *err)
+{
+        int rc = 0;
+
+        for (size_t d = 0; rc == 0 && d < documents->count; d++) {
+                const struct document *document = &documents->list[d];
+                if (rank_of(document) != rank)
+                        continue;
+                rc = rank < ARRAY_LEN(kinds) ? put(talk, document, &kinds[rank], err)
+                                             : put_workload(talk, document, err);
+                if (rc < 0 && talk->code == EXIT_NOT_FOUND) /* what a document names */
+                        talk->code = EXIT_BAD_INPUT;
+                if (rc < 0 && talk->code != EXIT_NO_ANSWER)
+                        documents_blame(documents->path, err);
+        }
+        return rc;
+}
+
+static int run(const struct command_call *call)
+{
+        struct documents *files[COMMAND_ARGUMENTS_MAX] = {NULL};
+        struct err err = {0};
+        struct talk talk;
+        int rc = talk_open(call, &talk, &err);
+
+        for (size_t f = 0; rc == 0 && f < call->arguments_count; f++) {
+                rc = documents_load(call->arguments[f], &files[f], &err);
+                if (rc == 0)
+                        rc = check_kinds(files[f], &err);
+        }
+        for (unsigned rank = 0; rc == 0 && rank <= ARRAY_LEN(kinds); rank++)
+                for (size_t f = 0; rc == 0 && f < call->arguments_count; f++)
+                        rc = apply_rank(&talk, files[f], rank, &err);
+        for (size_t f = 0; f < call->arguments_count; f++)
+                documents_free(files[f]);
+        return talk_close(&talk, rc, &err);
+}
+
+const struct command apply_command = {
+        .name = "apply",
+        .group = GROUP_OPERATE,
+        .is_live = true,
+        .arguments = "FILE ...",
+        .arguments_min = 1,
+        .arguments_max = COMMAND_ARGUMENTS_MAX,
+        .summary = "put the documents of files in force: pool, policy, workloads",
+        .details = details,
+        .options = options,
+        .run = run,
+};

@@ -1,0 +1,287 @@
+#include "cli/ask.h"
+
+#include "base/text.h"
+#include "cli/listing.h"
+
+/* ---- queue ---- */
+
+static const struct command_option queue_options[] = {
+        {"tenant", 't', "PATH", "of this tenant and those below it"},
+        COMMAND_LIVE_OPTIONS,
+        {0},
+};
+
+static const char queue_details[] =
+        "What waits, in the order in which the pool tries it: who has less than was promised\n"
+        "first, then by class, by how much its tenant borrowed, and by the class's own order. You\n"
+        "see what you may see; of a tenant's work the position is exact.\n"
+        "\n"
+        "examples:\n"
+        "  berth queue\n"
+        "  berth queue --tenant research/nlp\n";
+
+int ask_print_queue(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
+{
+        static const struct listing_column columns[] = {
+                {"position", "#", LISTING_NUMBER},
+                {"id", "id", LISTING_NUMBER},
+                {"name", "name", LISTING_TEXT},
+                {"tenant", "tenant", LISTING_TEXT},
+                {"class", "class", LISTING_TEXT},
+                {"devices", "devices", LISTING_NUMBER},
+                {"waited_ms", "waited", LISTING_SPAN},
+                {"expected_ms", "expected run", LISTING_SPAN},
+                {"verdict", "verdict", LISTING_TEXT},
+                {"summary", "why", LISTING_CUT},
+                {0},
+        };
+
+        return listing_print(json_object_get(answer, "workloads"), columns, 3, "nothing waits",
+                             &talk->screen, file, err);
+}
+
+static int run_queue(const struct command_call *call)
+{
+        struct text path = {0};
+
+        text_add(&path, "/v1/queue");
+        talk_path_option(&path, call, "tenant");
+        talk_path_query(&path, "limit", "1000");
+        return talk_show(call, &path, ask_print_queue);
+}
+
+const struct command queue_command = {
+        .name = "queue",
+        .group = GROUP_WORK,
+        .is_live = true,
+        .arguments = "",
+        .summary = "what waits, in the order in which it is tried",
+        .details = queue_details,
+        .options = queue_options,
+        .run = run_queue,
+};
+
+/* ---- explain ---- */
+
+static const struct command_option explain_options[] = {
+        {"tenant", 't', "PATH", "whose work the name means"},
+        {"view", 0, "VIEW", "as 'tenant' or 'operator' sees it; the default is all you may see"},
+        COMMAND_LIVE_OPTIONS,
+        {0},
+};
+
+static const char explain_details[] =
+        "Goes through all conditions for a start, says which one fails first, what each group of\n"
+        "nodes lacks, what would help, and when it is expected to start. docs/explain.md\n"
+        "describes the text.\n"
+        "\n"
+        "examples:\n"
+        "  berth explain 17\n"
+        "  berth explain llama-sft --view tenant\n";
+
+static int run_explain(const struct command_call *call)
+{
+        struct text path = {0};
+
+        text_add(&path, "/v1/workloads");
+        talk_path_segment(&path, call->arguments[0]);
+        text_add(&path, "/explain");
+        talk_path_option(&path, call, "tenant");
+        talk_path_option(&path, call, "view");
+        return talk_show_text(call, &path);
+}
+
+const struct command explain_command = {
+        .name = "explain",
+        .group = GROUP_WORK,
+        .is_live = true,
+        .arguments = "ID|NAME",
+        .arguments_min = 1,
+        .arguments_max = 1,
+        .summary = "why a workload waits, and what would help",
+        .details = explain_details,
+        .options = explain_options,
+        .run = run_explain,
+};
+
+/* ---- fits ---- */
+
+static const struct command_option fits_options[] = {
+        {"tenant", 't', "PATH", "for this tenant; the default is yours"},
+        {"class", 0, "NAME", "for work of this class"},
+        COMMAND_LIVE_OPTIONS,
+        {0},
+};
+
+static const char fits_details[] =
+        "The largest requests that would start at once, per device model and method.\n"
+        "\n"
+        "examples:\n"
+        "  berth fits --tenant research/nlp\n"
+        "  berth fits --tenant web --class critical\n";
+
+static int run_fits(const struct command_call *call)
+{
+        struct text path = {0};
+
+        text_add(&path, "/v1/fits");
+        talk_path_option(&path, call, "tenant");
+        talk_path_option(&path, call, "class");
+        return talk_show_text(call, &path);
+}
+
+const struct command fits_command = {
+        .name = "fits",
+        .group = GROUP_WORK,
+        .is_live = true,
+        .arguments = "",
+        .summary = "the largest requests that would start now",
+        .details = fits_details,
+        .options = fits_options,
+        .run = run_fits,
+};
+
+/* ---- idle ---- */
+
+static const struct command_option idle_options[] = {
+        {"model", 0, "MODEL", "devices of this model"},
+        COMMAND_LIVE_OPTIONS,
+        {0},
+};
+
+static const char idle_details[] =
+        "Why devices are not used: nobody asks for them, they are kept for somebody, drained,\n"
+        "broken, or left over where nothing that waits fits.\n"
+        "\n"
+        "examples:\n"
+        "  berth idle\n"
+        "  berth idle --model H100-80\n";
+
+static int run_idle(const struct command_call *call)
+{
+        struct text path = {0};
+
+        text_add(&path, "/v1/idle");
+        talk_path_option(&path, call, "model");
+        return talk_show_text(call, &path);
+}
+
+const struct command idle_command = {
+        .name = "idle",
+        .group = GROUP_POOL,
+        .is_live = true,
+        .arguments = "",
+        .summary = "why devices are idle",
+        .details = idle_details,
+        .options = idle_options,
+        .run = run_idle,
+};
+
+/* ---- tenants ---- */
+
+static const struct command_option tenants_options[] = {
+        {"tenant", 't', "PATH", "this one and those below it"},
+        COMMAND_LIVE_OPTIONS,
+        {0},
+};
+
+static const char tenants_details[] =
+        "What each tenant is promised (protect) and may hold at most (limit), in devices; what it\n"
+        "holds, and how much of that is protected, spare (others may take it), borrowed; how much\n"
+        "of its work there is, and runs; what is left of its budget.\n"
+        "\n"
+        "examples:\n"
+        "  berth tenants\n"
+        "  berth tenants --tenant research\n";
+
+int ask_print_tenants(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
+{
+        static const struct listing_column columns[] = {
+                {"tenant", "tenant", LISTING_TEXT},
+                {"protect", "protect", LISTING_TEXT},
+                {"limit", "limit", LISTING_TEXT},
+                {"held", "held", LISTING_NUMBER},
+                {"protected", "protected", LISTING_NUMBER},
+                {"spare", "spare", LISTING_NUMBER},
+                {"borrowed", "borrowed", LISTING_NUMBER},
+                {"lent", "lent", LISTING_NUMBER},
+                {"workloads", "work", LISTING_NUMBER},
+                {"running", "running", LISTING_NUMBER},
+                {"waiting", "waiting", LISTING_NUMBER},
+                {"budget", "budget", LISTING_TEXT},
+                {0},
+        };
+
+        return listing_print(json_object_get(answer, "tenants"), columns, 1,
+                             "there is no tenant that you may see", &talk->screen, file, err);
+}
+
+static int run_tenants(const struct command_call *call)
+{
+        struct text path = {0};
+
+        text_add(&path, "/v1/tenants");
+        talk_path_option(&path, call, "tenant");
+        return talk_show(call, &path, ask_print_tenants);
+}
+
+const struct command tenants_command = {
+        .name = "tenants",
+        .group = GROUP_POOL,
+        .is_live = true,
+        .arguments = "",
+        .summary = "what tenants are promised, hold, borrow and lend",
+        .details = tenants_details,
+        .options = tenants_options,
+        .run = run_tenants,
+};
+
+/* ---- notices ---- */
+
+static const struct command_option notices_options[] = {
+        {"tenant", 't', "PATH", "work of this tenant and those below it"},
+        COMMAND_LIVE_OPTIONS,
+        {0},
+};
+
+static const char notices_details[] =
+        "Work that has been told to stop: why, until when it may run, and for whom.\n"
+        "\n"
+        "examples:\n"
+        "  berth notices\n";
+
+int ask_print_notices(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
+{
+        static const struct listing_column columns[] = {
+                {"workload", "workload", LISTING_TEXT},
+                {"name", "name", LISTING_TEXT},
+                {"tenant", "tenant", LISTING_TEXT},
+                {"cause", "cause", LISTING_TEXT},
+                {"until", "until", LISTING_TEXT},
+                {"beneficiary", "for", LISTING_TEXT},
+                {0},
+        };
+
+        return listing_print(json_object_get(answer, "notices"), columns, 1,
+                             "no work has been told to stop", &talk->screen, file, err);
+}
+
+static int run_notices(const struct command_call *call)
+{
+        struct text path = {0};
+
+        text_add(&path, "/v1/notices");
+        talk_path_option(&path, call, "tenant");
+        return talk_show(call, &path, ask_print_notices);
+}
+
+const struct command notices_command = {
+        .name = "notices",
+        .group = GROUP_POOL,
+        .is_live = true,
+        .arguments = "",
+        .summary = "work that has been told to stop",
+        .details = notices_details,
+        .options = notices_options,
+        .run = run_notices,
+};

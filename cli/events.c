@@ -1,0 +1,113 @@
+#include "cli/events.h"
+
+#include "base/err.h"
+#include "base/text.h"
+#include "cli/json_in.h"
+#include "cli/stop.h"
+#include "cli/talk.h"
+#include "net/client.h"
+
+#define CAUGHT_UP_MS 1000 /* nothing for so long: those were all */
+#define TRIES_MAX    10
+
+static const struct command_option options[] = {
+        {"follow", 'f', NULL, "go on with what happens; Ctrl-C ends it"},
+        {"after", 0, "N", "begin behind this event; the default is where the server begins"},
+        {"workload", 0, "ID", "of this workload"},
+        {"tenant", 't', "PATH", "of this tenant and those below it"},
+        COMMAND_LIVE_OPTIONS,
+        {0},
+};
+
+static const char details[] =
+        "One line for each: its number, its name, and what it says. With --json a line is one\n"
+        "JSON object, {\"id\", \"event\", \"data\"}. Without --follow it ends when no event came\n"
+        "for a second. A stream that breaks off is taken up again where it was.\n"
+        "\n"
+        "examples:\n"
+        "  berth events -f\n"
+        "  berth events --after 4711 --json\n"
+        "  berth events -f --workload 17\n";
+
+struct printing {
+        struct talk *talk;
+        struct err *err;
+};
+
+static void put_json(const struct sse_event *event, const json_t *data)
+{
+        json_t *line = json_pack("{s: s, s: s, s: O?}", "id", event->id, "event", event->name,
+                                 "data", data);
+
+        if (line)
+                json_dumpf(line, stdout, JSON_COMPACT);
+        fputc('\n', stdout);
+        json_decref(line);
+}
+
+/* "4711  allocated  workload 17, node gpu-01" */
+static void put_line(const struct sse_event *event, json_t *data)
+{
+        json_t *whole = json_pack("{s: O?}", "data", data);
+        char buf[JSON_IN_MAX];
+
+        printf("%s  %-20s  %s\n", event->id, event->name,
+               data ? json_in_words(whole, "data", buf) : event->data);
+        json_decref(whole);
+}
+
+static int on_event(const struct sse_event *event, void *arg)
+{
+        struct printing *printing = arg;
+        json_t *data = json_loads(event->data, JSON_DECODE_ANY, NULL);
+
+        if (talk_is_json(printing->talk))
+                put_json(event, data);
+        else
+                put_line(event, data);
+        json_decref(data);
+        if (fflush(stdout) == EOF) {
+                printing->talk->code = EXIT_TROUBLE;
+                return err_set(printing->err, ERR_IO, "standard output is closed");
+        }
+        return 0;
+}
+
+static int run(const struct command_call *call)
+{
+        bool follows = command_value(call, "follow") != NULL;
+        const char *after = command_value(call, "after");
+        struct text path = {0};
+        struct err err = {0};
+        struct talk talk;
+        struct printing printing = {.talk = &talk, .err = &err};
+        int rc = talk_open_quiet(call, follows ? 0 : CAUGHT_UP_MS, &talk, &err);
+
+        text_add(&path, "/v1/events");
+        talk_path_option(&path, call, "tenant");
+        talk_path_option(&path, call, "workload");
+        if (rc == 0 && path.failed)
+                rc = err_set(&err, ERR_RANGE, "what is asked for is too long");
+        if (rc == 0) {
+                stop_catch(talk.client);
+                rc = client_watch(talk.client, path.bytes, after ? after : "",
+                                  follows ? TRIES_MAX : 1, on_event, &printing, &err);
+                if (!follows && rc == -ERR_CANCELLED && !stop_asked())
+                        rc = 0; /* caught up */
+                if (rc == -ERR_NOT_FOUND)
+                        talk.code = EXIT_NOT_FOUND;
+        }
+        text_done(&path);
+        return talk_close(&talk, rc, &err);
+}
+
+const struct command events_command = {
+        .name = "events",
+        .group = GROUP_POOL,
+        .is_live = true,
+        .arguments = "",
+        .summary = "what the pool decided, as it happens",
+        .details = details,
+        .options = options,
+        .run = run,
+};

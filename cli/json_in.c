@@ -1,0 +1,125 @@
+#include "cli/json_in.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/words.h"
+
+#define DEPTH_MAX 3
+
+const char *json_in_text(const json_t *object, const char *key)
+{
+        const char *text = json_string_value(json_object_get(object, key));
+
+        return text ? text : "";
+}
+
+int64_t json_in_number(const json_t *object, const char *key)
+{
+        return json_integer_value(json_object_get(object, key));
+}
+
+bool json_in_flag(const json_t *object, const char *key)
+{
+        return json_is_true(json_object_get(object, key));
+}
+
+bool json_in_has(const json_t *object, const char *key)
+{
+        const json_t *value = json_object_get(object, key);
+
+        return value && !json_is_null(value);
+}
+
+/* ---- as words ---- */
+
+struct words {
+        char *buf;
+        size_t used;
+};
+
+/* A byte of a character that is not its first one. */
+static bool is_inner(char byte)
+{
+        return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+static void add(struct words *words, const char *text)
+{
+        for (; *text && words->used < JSON_IN_MAX - 1; text++) {
+                unsigned char byte = (unsigned char)*text;
+                words->buf[words->used++] = byte < 0x20 || byte == 0x7f ? '?' : *text;
+        }
+        /* Not within a character of several bytes. */
+        if (is_inner(*text)) {
+                while (words->used > 0 && is_inner(words->buf[words->used - 1]))
+                        words->used--;
+                words->used -= words->used > 0;
+        }
+        words->buf[words->used] = '\0';
+}
+
+static void add_value(struct words *words, const json_t *value, unsigned depth);
+
+static void add_all(struct words *words, const json_t *value, unsigned depth)
+{
+        const char *between = "";
+
+        for (size_t i = 0; i < json_array_size(value); i++, between = ", ") {
+                add(words, between);
+                add_value(words, json_array_get(value, i), depth);
+        }
+        /* json_object_iter takes no const object, and changes none. */
+        json_t *object = (json_t *)(uintptr_t)value;
+        for (void *step = json_object_iter(object); step;
+             step = json_object_iter_next(object, step), between = ", ") {
+                add(words, between);
+                add(words, json_object_iter_key(step));
+                add(words, " ");
+                add_value(words, json_object_iter_value(step), depth);
+        }
+}
+
+static void add_value(struct words *words, const json_t *value, unsigned depth)
+{
+        char number[32];
+
+        if (json_is_string(value))
+                add(words, json_string_value(value));
+        if (json_is_boolean(value))
+                add(words, json_is_true(value) ? "yes" : "no");
+        if (json_is_integer(value))
+                snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
+        if (json_is_real(value))
+                snprintf(number, sizeof number, "%.6g", json_real_value(value));
+        if (json_is_number(value))
+                add(words, number);
+        if ((json_is_array(value) || json_is_object(value)) && depth < DEPTH_MAX)
+                add_all(words, value, depth + 1);
+}
+
+const char *json_in_words(const json_t *object, const char *key, char buf[JSON_IN_MAX])
+{
+        struct words words = {.buf = buf};
+
+        buf[0] = '\0';
+        add_value(&words, json_object_get(object, key), 0);
+        return buf;
+}
+
+const char *json_in_clean(const json_t *object, const char *key, char buf[JSON_IN_MAX])
+{
+        struct words words = {.buf = buf};
+
+        buf[0] = '\0';
+        add(&words, json_in_text(object, key));
+        return buf;
+}
+
+const char *json_in_span(const json_t *object, const char *key, char buf[JSON_IN_MAX])
+{
+        buf[0] = '\0';
+        if (json_is_number(json_object_get(object, key)))
+                words_span(json_number_value(json_object_get(object, key)) / 1000, buf);
+        return buf;
+}

@@ -1,0 +1,13 @@
+/* pages.h - lists that a server gives page by page, as one.
+ *
+ * Not pure: the network.
+ */
+#pragma once
+
+#include "cli/talk.h"
+
+/* Asks for `path` (taken; freed), and while the answer says `next` for what comes after it. The
+ * items under `key` of all pages stand in the one object that is printed, or with --json written as
+ * a line. A whole command: the exit code. */
+int pages_show(const struct command_call *call, struct text *path, const char *key,
+               talk_printer *print);

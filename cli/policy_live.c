@@ -1,0 +1,88 @@
+#include "cli/policy_live.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/num.h"
+#include "base/text.h"
+#include "cli/json_in.h"
+#include "cli/listing.h"
+#include "cli/talk.h"
+#include "net/client.h"
+
+/* The document as it was applied: a file that `berth policy check` and `diff` read. */
+int policy_show(const struct command_call *call)
+{
+        struct client_answer answer = {0};
+        struct err err = {0};
+        struct talk talk;
+        int rc = talk_open(call, &talk, &err);
+
+        if (rc == 0)
+                rc = talk_get(&talk, "/v1/policy", &answer, &err);
+        if (rc == 0 && answer.etag[0] == '"') /* an ETag is the revision in quotes */
+                printf("# revision %.*s\n", (int)strcspn(answer.etag + 1, "\""), answer.etag + 1);
+        if (rc == 0)
+                talk_put(&answer, stdout);
+        client_answer_done(&answer);
+        return talk_close(&talk, rc, &err);
+}
+
+static int print_revisions(const json_t *answer, const struct talk *talk, FILE *file,
+                           struct err *err)
+{
+        static const struct listing_column columns[] = {
+                {"revision", "revision", LISTING_NUMBER},
+                {"set", "set", LISTING_TEXT},
+                {"by", "by", LISTING_TEXT},
+                {"reason", "reason", LISTING_CUT},
+                {0},
+        };
+
+        return listing_print(json_object_get(answer, "revisions"), columns, 1,
+                             "no policy has been set yet", &talk->screen, file, err);
+}
+
+int policy_revisions(const struct command_call *call)
+{
+        struct text path = {0};
+
+        text_add(&path, "/v1/policy/revisions");
+        return talk_show(call, &path, print_revisions);
+}
+
+static int print_rolled_back(const json_t *answer, const struct talk *talk, FILE *file,
+                             struct err *err)
+{
+        char revision[JSON_IN_MAX];
+
+        (void)err;
+        fprintf(file, "policy is revision %s, the same as %s\n",
+                json_in_words(answer, "revision", revision), talk->call->arguments[0]);
+        return 0;
+}
+
+int policy_rollback(const struct command_call *call)
+{
+        struct err err = {0};
+        uint64_t revision = 0;
+        char body[64];
+
+        if (num_u64(call->arguments[0], 1, INT64_MAX, &revision, &err) < 0) {
+                fprintf(stderr,
+                        "berth policy: the revision: %s; `berth policy revisions` lists "
+                        "them\n",
+                        err.text);
+                return EXIT_BAD_INPUT;
+        }
+        int size = snprintf(body, sizeof body, "{\"revision\": %" PRIu64 "}", revision);
+        const struct talk_change change = {
+                .method = "POST",
+                .path = "/v1/policy/rollback",
+                .body = body,
+                .body_size = (size_t)size,
+                .reason = command_value(call, "reason"),
+        };
+        return talk_act(call, &change, print_rolled_back);
+}

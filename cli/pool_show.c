@@ -1,0 +1,253 @@
+#include "cli/pool_show.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "cli/json_in.h"
+#include "cli/listing.h"
+#include "cli/pages.h"
+
+/* Options and members of a node alike. */
+static const char *const filters[] = {"model", "plane", "state"};
+
+#define STATE_WIDTH 6 /* "sliced" */
+
+static const struct command_option options[] = {
+        {"nodes", 'N', NULL, "node by node: its devices, their parts, and who holds them"},
+        {"model", 0, "MODEL", "with --nodes: of this device model"},
+        {"plane", 0, "PLANE", "with --nodes: of this plane"},
+        {"state", 0, "STATE", "with --nodes: in this state"},
+        COMMAND_LIVE_OPTIONS,
+        {0},
+};
+
+static const char details[] =
+        "With --nodes, devices of a node that look alike stand in one line (0-7). A holder is\n"
+        "workload.member and its tenant; what you may not see is there without a name.\n"
+        "\n"
+        "examples:\n"
+        "  berth pool\n"
+        "  berth pool --nodes --plane training\n"
+        "  berth pool --nodes --model H100-80 --state up\n";
+
+/* ---- sums ---- */
+
+int pool_print(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
+{
+        static const struct listing_column columns[] = {
+                {"model", "model", LISTING_TEXT},
+                {"devices", "devices", LISTING_NUMBER},
+                {"allocated", "allocated", LISTING_NUMBER},
+                {"free", "free", LISTING_NUMBER},
+                {"draining", "draining", LISTING_NUMBER},
+                {"unhealthy", "unhealthy", LISTING_NUMBER},
+                {0},
+        };
+        const struct screen *screen = &talk->screen;
+        char name[JSON_IN_MAX], nodes[JSON_IN_MAX], devices[JSON_IN_MAX], buf[JSON_IN_MAX];
+
+        json_in_clean(answer, "name", name);
+        fprintf(file, "%s%s%s nodes, %s devices", name, name[0] ? ": " : "",
+                json_in_words(answer, "nodes", nodes), json_in_words(answer, "devices", devices));
+        if (json_in_number(answer, "nodes_down") > 0)
+                fprintf(file, ", %s%s nodes down%s", screen_on(screen, TONE_BAD),
+                        json_in_words(answer, "nodes_down", buf), screen_off(screen, TONE_BAD));
+        if (json_in_has(answer, "policy_revision"))
+                fprintf(file, ", policy %s", json_in_words(answer, "policy_revision", buf));
+        fputc('\n', file);
+        if (json_in_flag(answer, "frozen"))
+                fprintf(file,
+                        "%sfrozen: nothing starts and nothing is stopped for capacity; `berth "
+                        "unfreeze` ends it%s\n",
+                        screen_on(screen, TONE_BAD), screen_off(screen, TONE_BAD));
+        return listing_print(json_object_get(answer, "models"), columns, 1, "there is no device",
+                             screen, file, err);
+}
+
+/* ---- node by node ---- */
+
+/* "17.0 research/nlp 3g.40gb, 18.0 web share 0.25 8192 MiB" */
+static void add_holders(struct text *line, const json_t *device)
+{
+        static const char *const parts[] = {"profile", "share", "memory_mib"};
+        const json_t *holders = json_object_get(device, "holders");
+        char buf[JSON_IN_MAX];
+
+        for (size_t h = 0; h < json_array_size(holders); h++) {
+                const json_t *holder = json_array_get(holders, h);
+                text_add(line, "%s%s", h > 0 ? ", " : "  ",
+                         json_in_has(holder, "workload") ? json_in_words(holder, "workload", buf)
+                                                         : "somebody");
+                if (json_in_has(holder, "member"))
+                        text_add(line, ".%s", json_in_words(holder, "member", buf));
+                if (json_in_has(holder, "tenant"))
+                        text_add(line, " %s", json_in_words(holder, "tenant", buf));
+                for (size_t p = 0; p < ARRAY_LEN(parts); p++) {
+                        json_in_words(holder, parts[p], buf);
+                        if (!buf[0] || (p > 0 && str_equal(buf, "0")))
+                                continue;
+                        text_add(line, " %s%s%s", p == 1 ? "share " : "", buf,
+                                 p == 2 ? " MiB" : "");
+                }
+        }
+}
+
+/* What stands behind a device's number. */
+static void add_device(struct text *line, const json_t *device, const struct screen *screen)
+{
+        char state[JSON_IN_MAX], used[JSON_IN_MAX];
+        bool is_broken = str_equal(json_in_clean(device, "state", state), "broken");
+        bool is_free = str_equal(state, "free");
+        enum tone tone = is_broken ? TONE_BAD : is_free ? TONE_DIM : TONE_PLAIN;
+
+        text_add(line, "%s%s%s", screen_on(screen, tone), state, screen_off(screen, tone));
+        if (!is_free && strlen(state) < STATE_WIDTH)
+                text_add(line, "%*s", (int)(STATE_WIDTH - strlen(state)), "");
+        if (str_equal(state, "sliced") || str_equal(state, "shared"))
+                text_add(line, "  %s used", json_in_words(device, "used", used));
+        add_holders(line, device);
+}
+
+static void put_range(FILE *file, int64_t first, int64_t last, const char *text)
+{
+        char range[32];
+
+        if (first == last)
+                snprintf(range, sizeof range, "%" PRId64, first);
+        else
+                snprintf(range, sizeof range, "%" PRId64 "-%" PRId64, first, last);
+        fprintf(file, "  %-5s  %s\n", range, text);
+}
+
+static int put_devices(const json_t *node, const struct screen *screen, FILE *file, struct err *err)
+{
+        const json_t *devices = json_object_get(node, "devices");
+        struct text before = {0}, line = {0};
+        int64_t first = 0, last = 0;
+
+        for (size_t d = 0; d < json_array_size(devices); d++) {
+                const json_t *device = json_array_get(devices, d);
+                int64_t index = json_in_number(device, "index");
+                add_device(&line, device, screen);
+                if (line.failed)
+                        break;
+                if (before.bytes && index == last + 1 && str_equal(before.bytes, line.bytes)) {
+                        text_done(&line);
+                        last = index;
+                        continue;
+                }
+                if (before.bytes)
+                        put_range(file, first, last, before.bytes);
+                text_done(&before);
+                before = line;
+                line = (struct text){0};
+                first = last = index;
+        }
+        bool failed = line.failed;
+        if (before.bytes && !failed)
+                put_range(file, first, last, before.bytes);
+        text_done(&before);
+        text_done(&line);
+        return failed ? err_set(err, ERR_NOMEM, "out of memory") : 0;
+}
+
+/* "gpu-01  up  training  8 x H100-80  cpu 64 of 96  ram 512 of 1024 GiB" */
+static void put_node(const json_t *node, const struct screen *screen, FILE *file)
+{
+        char buf[JSON_IN_MAX];
+        enum tone tone = screen_state_tone(json_in_text(node, "state"));
+        const json_t *agent = json_object_get(node, "agent");
+
+        fprintf(file, "%s%s%s", screen_on(screen, TONE_STRONG), json_in_clean(node, "name", buf),
+                screen_off(screen, TONE_STRONG));
+        fprintf(file, "  %s%s%s", screen_on(screen, tone), json_in_clean(node, "state", buf),
+                screen_off(screen, tone));
+        if (json_in_text(node, "plane")[0])
+                fprintf(file, "  %s", json_in_clean(node, "plane", buf));
+        if (json_in_text(node, "rack")[0])
+                fprintf(file, "  rack %s", json_in_clean(node, "rack", buf));
+        if (json_in_has(node, "model"))
+                fprintf(file, "  %zu x %s", json_array_size(json_object_get(node, "devices")),
+                        json_in_clean(node, "model", buf));
+        if (json_in_number(node, "cpu_milli") > 0)
+                fprintf(file, "  cpu %g of %g",
+                        (double)json_in_number(node, "cpu_used_milli") / 1000,
+                        (double)json_in_number(node, "cpu_milli") / 1000);
+        if (json_in_number(node, "ram_mib") > 0)
+                fprintf(file, "  ram %" PRId64 " of %" PRId64 " GiB",
+                        json_in_number(node, "ram_used_mib") / 1024,
+                        json_in_number(node, "ram_mib") / 1024);
+        if (json_in_has(node, "drain_by"))
+                fprintf(file, "  to be empty by %s", json_in_clean(node, "drain_by", buf));
+        if (agent && !json_in_flag(agent, "connected") && !json_in_flag(agent, "simulated"))
+                fprintf(file, "  %sno agent%s%s%s", screen_on(screen, TONE_BAD),
+                        json_in_has(agent, "last_seen") ? " since " : "",
+                        json_in_clean(agent, "last_seen", buf), screen_off(screen, TONE_BAD));
+        fputc('\n', file);
+}
+
+/* Whether the options ask for it: a server may give more than it was asked for. */
+static bool is_wanted(const json_t *node, const struct command_call *call)
+{
+        for (size_t i = 0; i < ARRAY_LEN(filters); i++) {
+                const char *value = command_value(call, filters[i]);
+                if (value && !str_equal(value, json_in_text(node, filters[i])))
+                        return false;
+        }
+        return true;
+}
+
+int pool_print_nodes(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
+{
+        const json_t *nodes = json_object_get(answer, "nodes");
+        bool any = false;
+        int rc = 0;
+
+        for (size_t n = 0; rc == 0 && n < json_array_size(nodes); n++) {
+                const json_t *node = json_array_get(nodes, n);
+                if (!is_wanted(node, talk->call))
+                        continue;
+                any = true;
+                put_node(node, &talk->screen, file);
+                rc = put_devices(node, &talk->screen, file, err);
+        }
+        if (!any)
+                fputs("there is no such node\n", file);
+        return rc;
+}
+
+static int run(const struct command_call *call)
+{
+        bool by_node = command_value(call, "nodes") != NULL;
+        struct text path = {0};
+
+        for (size_t i = 0; i < ARRAY_LEN(filters); i++) {
+                if (by_node || !command_value(call, filters[i]))
+                        continue;
+                fprintf(stderr, "berth pool: --%s goes with --nodes\n", filters[i]);
+                return EXIT_BAD_INPUT;
+        }
+        if (!by_node) {
+                text_add(&path, "/v1/pool");
+                return talk_show(call, &path, pool_print);
+        }
+        text_add(&path, "/v1/nodes");
+        for (size_t i = 0; i < ARRAY_LEN(filters); i++)
+                talk_path_option(&path, call, filters[i]);
+        return pages_show(call, &path, "nodes", pool_print_nodes);
+}
+
+const struct command pool_command = {
+        .name = "pool",
+        .group = GROUP_POOL,
+        .is_live = true,
+        .arguments = "",
+        .summary = "what there is and how much of it is free, in sums or node by node",
+        .details = details,
+        .options = options,
+        .run = run,
+};

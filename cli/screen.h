@@ -1,0 +1,42 @@
+/* screen.h - where output goes: how wide it is, and whether it takes colour.
+ *
+ * Not pure: looks at the terminal and the environment. Colour only on a terminal, and neither with
+ * NO_COLOR nor TERM=dumb.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct screen {
+        size_t width;           /* columns; SCREEN_WIDE: no terminal, nothing needs to be cut */
+        size_t height;          /* lines; 0: no terminal */
+        bool has_colour;
+};
+
+#define SCREEN_WIDE 100000
+
+/* What a text is about: all that colour is used for. */
+#define TONES(X)                \
+        X(PLAIN, "")            \
+        X(STRONG, "1")          \
+        X(DIM, "2")             \
+        X(GOOD, "32")           \
+        X(WAITING, "33")        \
+        X(BAD, "31")
+
+enum tone {
+#define X(name, code) TONE_##name,
+        TONES(X)
+#undef X
+};
+
+/* Of standard output. */
+struct screen screen_look(void);
+
+/* Begins and ends a tone: "" without colour. */
+const char *screen_on(const struct screen *screen, enum tone tone);
+const char *screen_off(const struct screen *screen, enum tone tone);
+
+/* The tone of a workload's state, or of a node's. */
+enum tone screen_state_tone(const char *state);

@@ -1,0 +1,121 @@
+/* The list of workloads: options to a query, pages to one answer, rows to a table. */
+#include "cli/status.h"
+
+#include "base/text.h"
+#include "cli/json_in.h"
+#include "cli/listing.h"
+#include "cli/pages.h"
+
+static const struct command_option options[] = {
+        {"tenant", 't', "PATH", "work of this tenant and those below it"},
+        {"mine", 'm', NULL, "work that you submitted"},
+        {"class", 0, "NAME", "work of this class"},
+        {"state", 0, "STATE", "work in this state only"},
+        {"all", 'a', NULL, "ended work too (the same as --state all)"},
+        COMMAND_LIVE_OPTIONS,
+        {0},
+};
+
+static const char details[] =
+        "Without a name: a table of the work that you may see and that has not ended, newest\n"
+        "first. With the number or name of a workload: all that is known of it. Of several of one\n"
+        "name the newest is taken; --tenant says whose. `berth explain` says why one waits.\n"
+        "\n"
+        "States: queued, held, starting, running, stopping, cancelling; and of what has ended\n"
+        "succeeded, failed, cancelled, timed_out, lost, refused. --state also takes live and all.\n"
+        "\n"
+        "examples:\n"
+        "  berth status\n"
+        "  berth status --all --mine\n"
+        "  berth status --tenant research/nlp --state running\n"
+        "  berth status llama-sft\n"
+        "  berth status 17 --json\n";
+
+/* ---- the table ---- */
+
+int status_print_list(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
+{
+        static const struct listing_column columns[] = {
+                {"id", "id", LISTING_NUMBER},
+                {"name", "name", LISTING_TEXT},
+                {"tenant", "tenant", LISTING_TEXT},
+                {"class", "class", LISTING_TEXT},
+                {"user", "user", LISTING_TEXT},
+                {"state", "state", LISTING_STATE},
+                {"devices", "devices", LISTING_NUMBER},
+                {"standing", "standing", LISTING_TEXT},
+                {"waited_ms", "waited", LISTING_SPAN},
+                {"summary", "what", LISTING_CUT},
+                {0},
+        };
+
+        return listing_print(json_object_get(answer, "workloads"), columns, 2,
+                             "there is no such work", &talk->screen, file, err);
+}
+
+static void put_line(const json_t *workload, const struct talk *talk, FILE *file)
+{
+        char id[JSON_IN_MAX], name[JSON_IN_MAX], state[JSON_IN_MAX], summary[JSON_IN_MAX];
+        enum tone tone = screen_state_tone(json_in_text(workload, "state"));
+
+        json_in_clean(workload, "name", name);
+        fprintf(file, "%s%s%s: %s%s%s", json_in_words(workload, "id", id), name[0] ? " " : "", name,
+                screen_on(&talk->screen, tone), json_in_clean(workload, "state", state),
+                screen_off(&talk->screen, tone));
+        if (json_in_clean(workload, "summary", summary)[0])
+                fprintf(file, ". %s", summary);
+        fputc('\n', file);
+}
+
+int status_print_line(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
+{
+        const json_t *list = json_object_get(answer, "workloads");
+
+        (void)err;
+        if (!list)
+                put_line(answer, talk, file);
+        for (size_t i = 0; i < json_array_size(list); i++)
+                put_line(json_array_get(list, i), talk, file);
+        return 0;
+}
+
+/* ---- asking ---- */
+
+static int run_list(const struct command_call *call)
+{
+        const char *state = command_value(call, "state");
+        struct text path = {0};
+
+        if (!state && command_value(call, "all"))
+                state = "all";
+        text_add(&path, "/v1/workloads");
+        talk_path_option(&path, call, "tenant");
+        talk_path_option(&path, call, "class");
+        talk_path_query(&path, "state", state);
+        talk_path_query(&path, "mine", command_value(call, "mine") ? "true" : NULL);
+        return pages_show(call, &path, "workloads", status_print_list);
+}
+
+static int run(const struct command_call *call)
+{
+        struct text path = {0};
+
+        if (call->arguments_count == 0)
+                return run_list(call);
+        text_add(&path, "/v1/workloads");
+        talk_path_segment(&path, call->arguments[0]);
+        talk_path_option(&path, call, "tenant");
+        return talk_show(call, &path, status_print_one);
+}
+
+const struct command status_command = {
+        .name = "status",
+        .group = GROUP_WORK,
+        .is_live = true,
+        .arguments = "[ID|NAME]",
+        .arguments_max = 1,
+        .summary = "what runs and what waits, or all that is known of one workload",
+        .details = details,
+        .options = options,
+        .run = run,
+};

@@ -1,0 +1,113 @@
+/* All that is known of one workload, in lines. */
+#include <string.h>
+
+#include "base/doc.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/grid.h"
+#include "cli/json_in.h"
+#include "cli/status.h"
+
+static void put_field(FILE *file, const char *title, const char *text)
+{
+        if (text[0])
+                fprintf(file, "  %-12s %s\n", title, text);
+}
+
+static void put_times(const json_t *workload, FILE *file)
+{
+        static const char *const keys[] = {"submitted", "started", "ended"};
+        char buf[JSON_IN_MAX];
+
+        for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+                put_field(file, keys[i], json_in_clean(workload, keys[i], buf));
+        put_field(file, "waited", json_in_span(workload, "waited_ms", buf));
+}
+
+/* "preemption, until 2027-01-04T08:10:00Z" */
+static void put_notice(const json_t *workload, const struct talk *talk, FILE *file)
+{
+        const json_t *notice = json_object_get(workload, "notice");
+        char cause[JSON_IN_MAX], until[JSON_IN_MAX];
+
+        if (!json_is_object(notice))
+                return;
+        fprintf(file, "  %-12s %stold to stop (%s), until %s%s\n", "notice",
+                screen_on(&talk->screen, TONE_BAD), json_in_clean(notice, "cause", cause),
+                json_in_clean(notice, "until", until), screen_off(&talk->screen, TONE_BAD));
+}
+
+/* The document is there as it was submitted: YAML, or JSON, which is YAML too. */
+static void put_command(const json_t *workload, FILE *file)
+{
+        const char *text = json_in_text(workload, "document");
+        struct doc *doc = NULL;
+
+        if (!text[0] || doc_read_yaml("", text, strlen(text), &doc, NULL) < 0)
+                return;
+        const struct doc_node *run = doc_get(doc_root(doc, 0), "run");
+        const struct doc_node *command = doc_get(run, "command");
+        const struct doc_node *workdir = doc_get(run, "workdir");
+        char show[STR_SHOW_MAX];
+        if (doc_length(command) > 0)
+                fprintf(file, "  %-12s", "command");
+        DOC_EACH(word, command)
+                fprintf(file, " %s", doc_raw(word) ? str_show(doc_raw(word), show) : "?");
+        if (doc_length(command) > 0)
+                fputc('\n', file);
+        if (workdir && doc_raw(workdir))
+                put_field(file, "workdir", str_show(doc_raw(workdir), show));
+        doc_free(doc);
+}
+
+static int put_places(const json_t *workload, const struct talk *talk, FILE *file, struct err *err)
+{
+        static const char *const titles[] = {"member", "node", "devices", "phase"};
+        const json_t *places = json_object_get(workload, "places");
+        struct grid *grid;
+        char buf[JSON_IN_MAX];
+
+        if (json_array_size(places) == 0)
+                return 0;
+        if (!(grid = grid_new(1)))
+                return grid_no_memory(err);
+        for (size_t c = 0; c < ARRAY_LEN(titles); c++)
+                grid_column(grid, titles[c], c == 0);
+        for (size_t i = 0; i < json_array_size(places); i++) {
+                const json_t *place = json_array_get(places, i);
+                grid_row(grid);
+                for (size_t c = 0; c < ARRAY_LEN(titles); c++)
+                        grid_cell(grid, "%s", json_in_words(place, titles[c], buf));
+        }
+        return grid_finish(grid, "places:", talk->screen.width, file, err);
+}
+
+int status_print_one(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
+{
+        static const struct {
+                const char *key, *title;
+        } rows[] = {
+                {"tenant", "tenant"},       {"class", "class"},
+                {"user", "user"},           {"request", "asks for"},
+                {"standing", "standing"},   {"verdict", "verdict"},
+                {"stops", "stops"},         {"retries_left", "retries left"},
+                {"exit_code", "exit code"}, {"signal", "signal"},
+                {"cause", "last end"},
+                {"reason", "reason"},
+        };
+        char name[JSON_IN_MAX], id[JSON_IN_MAX], buf[JSON_IN_MAX];
+        enum tone tone = screen_state_tone(json_in_text(answer, "state"));
+
+        fprintf(file, "%s %s: %s%s%s\n", json_in_words(answer, "id", id),
+                json_in_clean(answer, "name", name), screen_on(&talk->screen, tone),
+                json_in_clean(answer, "state", buf), screen_off(&talk->screen, tone));
+        if (json_in_clean(answer, "summary", buf)[0])
+                fprintf(file, "  %s\n", buf);
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+                put_field(file, rows[i].title, json_in_words(answer, rows[i].key, buf));
+        put_notice(answer, talk, file);
+        put_times(answer, file);
+        put_command(answer, file);
+        return put_places(answer, talk, file, err);
+}

@@ -1,0 +1,9 @@
+/* submit.h - `berth submit`: one workload, from a file or from options. */
+#pragma once
+
+#include "cli/talk.h"
+
+extern const struct command submit_command;
+
+/* What a dry run answered. A talk_printer. */
+int submit_print_dry(const json_t *answer, const struct talk *talk, FILE *file, struct err *err);

@@ -1,0 +1,239 @@
+/* Usage: sums of the store's hours, and what they cost. */
+#include "controller/api_handlers.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "controller/live.h"
+#include "controller/usage.h"
+#include "controller/view.h"
+#include "engine/model.h"
+#include "proto/pool_doc.h"
+#include "proto/when.h"
+#include "store/rollup.h"
+
+#define DEVICE_HOUR   ((rollup_unit_ms)ROLLUP_UNITS_PER_DEVICE * ROLLUP_HOUR_MS)
+__extension__ typedef __int128 signed_amount;   /* unit-milliseconds x millionths of the currency */
+#define USAGE_ROWS_MAX 50000            /* of one answer */
+
+static const char *const by_words[] = {"tenant", "class", "model", "method", "hour", "day"};
+
+/* ---- what is asked for ---- */
+
+static bool take_word(const char *word, size_t length, struct rollup_query *query)
+{
+        bool *flags[] = {&query->by_tenant, &query->by_class,  &query->by_model,
+                         &query->by_method, &query->by_hour,   &query->by_day};
+
+        for (size_t w = 0; w < ARRAY_LEN(by_words); w++)
+                if (strlen(by_words[w]) == length && strncmp(by_words[w], word, length) == 0) {
+                        *flags[w] = true;
+                        return true;
+                }
+        return false;
+}
+
+static int take_by(const char *by, struct rollup_query *query, struct err *err)
+{
+        for (const char *at = by; *at;) {
+                size_t length = strcspn(at, ",");
+                if (!take_word(at, length, query))
+                        return err_set(err, ERR_INPUT,
+                                       "query 'by': '%.*s' is none of tenant, class, model, method, "
+                                       "hour, day",
+                                       (int)(length < 32 ? length : 32), at);
+                at += length + (at[length] == ',');
+        }
+        if (query->by_hour && query->by_day)
+                return err_set(err, ERR_INPUT, "query 'by': hour or day, not both");
+        return 0;
+}
+
+/* Whole hours: what lies between is not told apart in the store. */
+static bool take_time(struct call *call, const char *name, int64_t *ret_ms)
+{
+        char text[64] = "";
+        struct err err;
+
+        if (!api_query(call, name, text, sizeof text))
+                return false;
+        if (text[0] == '\0')
+                return true;
+        if (when_parse(text, ret_ms, &err) == 0) {
+                if (*ret_ms % ROLLUP_HOUR_MS == 0)
+                        return true;
+                (void)err_set(&err, ERR_INPUT, "'%s' is not the start of an hour", text);
+        }
+        (void)err_prefix(&err, "query '%s'", name);
+        api_fail(call, &err);
+        return false;
+}
+
+/* ---- rows ---- */
+
+struct table {
+        struct live *live;
+        bool by_model;
+        json_t *rows;
+        json_t *last;                   /* the row that the next sum may belong to */
+        rollup_unit_ms unit_ms;         /* of it */
+        signed_amount cost;             /* of it */
+        struct rollup_query query;
+        int64_t start_ms;
+        char names[4][256], bucket[64];
+        bool is_held;
+};
+
+static uint64_t price_of(const struct live *live, const char *model)
+{
+        int number = model_find(core_models(live->core), model, NULL);
+
+        return live->pool && number >= 0 ? live->pool->price_micro[number] : 0;
+}
+
+/* To a hundredth, rounded. */
+static json_t *cost_text(signed_amount cost)
+{
+        signed_amount of = (signed_amount)DEVICE_HOUR * 10000;
+        bool negative = cost < 0;
+        uint64_t cents = (uint64_t)(((negative ? -cost : cost) + of / 2) / of);
+        char text[48];
+
+        (void)snprintf(text, sizeof text, "%s%" PRIu64 ".%02u", negative && cents ? "-" : "",
+                       cents / 100, (unsigned)(cents % 100));
+        return json_string(text);
+}
+
+static json_t *unit_ms_text(rollup_unit_ms amount)
+{
+        char text[48], *at = text + sizeof text - 1;
+
+        *at = '\0';
+        do
+                *--at = (char)('0' + (int)(amount % 10));
+        while ((amount /= 10) > 0);
+        return json_string(at);
+}
+
+static void end_row(struct table *table)
+{
+        if (!table->last)
+                return;
+        view_set(table->last, "device_hours",
+                 view_devices((uint64_t)((table->unit_ms + ROLLUP_HOUR_MS / 2) / ROLLUP_HOUR_MS)));
+        view_set(table->last, "unit_ms", unit_ms_text(table->unit_ms));
+        view_set(table->last, "cost", cost_text(table->cost));
+        (void)json_array_append_new(table->rows, table->last);
+        table->last = NULL;
+}
+
+static bool is_same_row(const struct table *table, const struct rollup_sum *sum)
+{
+        return table->last && !table->by_model && table->start_ms == sum->start_ms &&
+               table->is_held == sum->is_held && str_equal(table->bucket, sum->bucket) &&
+               str_equal(table->names[0], sum->tenant) && str_equal(table->names[1], sum->class) &&
+               str_equal(table->names[2], sum->method);
+}
+
+static void begin_row(struct table *table, const struct rollup_sum *sum)
+{
+        const struct rollup_query *query = &table->query;
+        json_t *row = json_object();
+
+        if (query->by_hour || query->by_day)
+                view_set(row, query->by_hour ? "hour" : "day", view_time(sum->start_ms));
+        if (query->by_tenant)
+                view_set(row, "tenant", sum->is_held ? json_string(sum->tenant) : json_null());
+        if (query->by_class)
+                view_set(row, "class", sum->class[0] ? json_string(sum->class) : json_null());
+        if (query->by_method)
+                view_set(row, "method", sum->method[0] ? json_string(sum->method) : json_null());
+        if (table->by_model)
+                view_set(row, "model", json_string(sum->model));
+        view_set(row, "held", json_boolean(sum->is_held));
+        view_set(row, "bucket", json_string(sum->bucket));
+        table->last = row;
+        table->unit_ms = 0;
+        table->cost = 0;
+        table->start_ms = sum->start_ms;
+        table->is_held = sum->is_held;
+        (void)str_copy(table->bucket, sizeof table->bucket, sum->bucket);
+        (void)str_copy(table->names[0], sizeof table->names[0], sum->tenant);
+        (void)str_copy(table->names[1], sizeof table->names[1], sum->class);
+        (void)str_copy(table->names[2], sizeof table->names[2], sum->method);
+}
+
+/* What a tenant held is charged; what the pool cost it is given back. */
+static int see_sum(void *arg, const struct rollup_sum *sum, struct err *err)
+{
+        struct table *table = arg;
+        signed_amount cost = (signed_amount)sum->unit_ms * (signed_amount)price_of(table->live, sum->model);
+
+        if (!is_same_row(table, sum)) {
+                end_row(table);
+                if (json_array_size(table->rows) >= USAGE_ROWS_MAX)
+                        return err_set(err, ERR_RANGE,
+                                       "more than %d rows: ask for less time, or by less",
+                                       USAGE_ROWS_MAX);
+                begin_row(table, sum);
+        }
+        table->unit_ms += sum->unit_ms;
+        if (sum->is_held && usage_is_capacity(sum->bucket))
+                table->cost += cost;
+        else if (usage_is_refund(sum->bucket))
+                table->cost -= cost;
+        return 0;
+}
+
+static void answer(struct call *call, struct table *table)
+{
+        const struct live *live = call->live;
+        json_t *json = json_object();
+
+        view_set(json, "from", view_time(table->query.from_ms));
+        view_set(json, "until", view_time(table->query.until_ms));
+        view_set(json, "counted_until", view_time(usage_until_ms(live->usage)));
+        view_set(json, "currency", json_string(live->pool && live->pool->currency[0]
+                                                       ? live->pool->currency
+                                                       : "XXX"));
+        view_set(json, "rows", table->rows);
+        api_reply(call, 200, json);
+}
+
+void get_usage(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        char tenant[TENANT_PATH_MAX], by[64] = "tenant";
+        struct call call;
+        struct err err;
+
+        if (!api_begin(arg, exchange, match, &call) || !api_tenant(&call, tenant) ||
+            !api_query(&call, "by", by, sizeof by))
+                return;
+        int64_t until_ms = (api_now_ms() / ROLLUP_HOUR_MS + 1) * ROLLUP_HOUR_MS;
+        struct table table = {.live = call.live,
+                              .query = {.from_ms = until_ms - 24 * ROLLUP_HOUR_MS,
+                                        .until_ms = until_ms,
+                                        .tenant = tenant[0] ? tenant : NULL}};
+        if (!take_time(&call, "from", &table.query.from_ms) ||
+            !take_time(&call, "until", &table.query.until_ms))
+                return;
+        if (take_by(by, &table.query, &err) < 0) {
+                api_fail(&call, &err);
+                return;
+        }
+        table.by_model = table.query.by_model;
+        struct rollup_query query = table.query;
+        query.by_model = true;          /* prices differ */
+        table.rows = json_array();
+        if (rollup_sums(core_view(call.live->core), &query, see_sum, &table, &err) < 0) {
+                json_decref(table.last);
+                json_decref(table.rows);
+                api_fail(&call, &err);
+                return;
+        }
+        end_row(&table);
+        answer(&call, &table);
+}

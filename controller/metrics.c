@@ -1,0 +1,379 @@
+#include "controller/metrics_impl.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "controller/api.h"
+#include "controller/core.h"
+#include "controller/events.h"
+#include "controller/live.h"
+#include "controller/nodes.h"
+#include "controller/usage.h"
+#include "controller/works.h"
+#include "engine/accounts.h"
+#include "engine/ledger.h"
+#include "net/http.h"
+
+/* ---- writing ---- */
+
+static void head(struct text *text, const char *name, const char *type, const char *help)
+{
+        text_add(text, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void number(struct text *text, const char *name, const char *type, const char *help,
+                   uint64_t value)
+{
+        head(text, name, type, help);
+        text_add(text, "%s %" PRIu64 "\n", name, value);
+}
+
+static void seconds(struct text *text, const char *name, const char *type, const char *help,
+                    int64_t ms)
+{
+        head(text, name, type, help);
+        text_add(text, "%s %" PRId64 ".%03d\n", name, ms / 1000, (int)(ms % 1000));
+}
+
+/* Names of models, classes and operations hold no quotes and no line ends; a backslash may not come
+ * either. */
+static void labelled(struct text *text, const char *name, const char *key, const char *value,
+                     uint64_t count)
+{
+        text_add(text, "%s{%s=\"%s\"} %" PRIu64 "\n", name, key, value, count);
+}
+
+/* To a thousandth. */
+static void add_milli(struct text *text, uint64_t milli)
+{
+        text_add(text, "%" PRIu64 ".%03u\n", milli / 1000, (unsigned)(milli % 1000));
+}
+
+/* ---- the pool ---- */
+
+struct model_units {
+        uint64_t held, buckets[BUCKETS_END], all;
+};
+
+static struct model_units units_of(const struct ledger *ledger, unsigned model)
+{
+        struct model_units units = {.held = ledger_held_now(ledger, model)};
+
+        units.all = units.held;
+        for (unsigned b = 0; b < BUCKETS_END; b++) {
+                units.buckets[b] = ledger_units_now(ledger, model, b);
+                units.all += units.buckets[b];
+        }
+        return units;
+}
+
+/* How much of what is free no standing shape can use. */
+static void write_fragmentation(struct text *text, const struct ledger *ledger,
+                                const struct model_table *models)
+{
+        static const char name[] = "berth_fragmentation_ratio";
+
+        head(text, name, "gauge", "Stranded share of what is free or stranded.");
+        for (unsigned m = 0; ledger && m < model_count(models); m++) {
+                struct model_units units = units_of(ledger, m);
+                uint64_t open = units.buckets[BUCKET_FREE] + units.buckets[BUCKET_STRANDED];
+                if (units.all == 0)
+                        continue;
+                text_add(text, "%s{model=\"%s\"} ", name, model_get(models, m)->name);
+                add_milli(text, open ? units.buckets[BUCKET_STRANDED] * 1000 / open : 0);
+        }
+}
+
+static void write_units(struct text *text, const struct live *live)
+{
+        static const char name[] = "berth_units";
+        const struct ledger *ledger = usage_ledger(live->usage);
+        const struct model_table *models = core_models(live->core);
+
+        head(text, name, "gauge", "Units of capacity by what they are used for; 126000 a device.");
+        for (unsigned m = 0; ledger && m < model_count(models); m++) {
+                struct model_units units = units_of(ledger, m);
+                const char *model = model_get(models, m)->name;
+                if (units.all == 0)
+                        continue;
+                text_add(text, "%s{model=\"%s\",state=\"allocated\"} %" PRIu64 "\n", name, model,
+                         units.held);
+                for (unsigned b = BUCKET_RESERVED; b < BUCKETS_END; b++)
+                        text_add(text, "%s{model=\"%s\",state=\"%s\"} %" PRIu64 "\n", name, model,
+                                 ledger_bucket_name(b), units.buckets[b]);
+        }
+        write_fragmentation(text, ledger, models);
+}
+
+static void write_nodes(struct text *text, const struct live *live)
+{
+        const struct state *state = core_state(live->core);
+        uint64_t up = 0, down = 0, described = 0, connected = 0;
+        struct node_entry *node;
+        uint32_t cursor = 0;
+
+        for (uint32_t n = 0; n < state->node_slots.high; n++) {
+                up += state->nodes[n].status == NODE_UP;
+                down += state->nodes[n].status == NODE_DOWN;
+        }
+        while ((node = nodes_next(live->nodes, &cursor))) {
+                described += node->described;
+                connected += node->described && node->connected;
+        }
+        head(text, "berth_nodes", "gauge", "Nodes that have joined, by state.");
+        labelled(text, "berth_nodes", "state", "up", up);
+        labelled(text, "berth_nodes", "state", "down", down);
+        number(text, "berth_nodes_described", "gauge", "Nodes of the pool document.", described);
+        number(text, "berth_agents_connected", "gauge", "Agents that spoke within their lease.",
+               connected);
+}
+
+/* ---- work ---- */
+
+static void write_queue(struct text *text, struct metrics *metrics, int64_t now_ms)
+{
+        const struct state *state = core_state(metrics->live->core);
+
+        metrics_count_queue(metrics, now_ms);
+        number(text, "berth_workloads_waiting", "gauge", "Workloads in the queue.", state->waiting);
+        number(text, "berth_workloads_running", "gauge", "Workloads that hold their places.",
+               state->workload_slots.used - state->waiting);
+        number(text, "berth_workloads_noticed", "gauge", "Running ones that were told to stop.",
+               state->noticed);
+        head(text, "berth_queue", "gauge", "Workloads in the queue, by verdict and class.");
+        for (unsigned c = 0; c < QUEUE_CLASSES; c++)
+                for (unsigned v = 0; v < VERDICTS_END; v++)
+                        if (metrics->queue[c][v] > 0)
+                                text_add(text,
+                                         "berth_queue{class=\"%s\",verdict=\"%s\"} %" PRIu64 "\n",
+                                         c < CLASSES_MAX && state->accounts
+                                                 ? state->accounts->tenancy->classes[c].name
+                                                 : "",
+                                         verdict_name(v), metrics->queue[c][v]);
+}
+
+static void write_causes(struct text *text, const struct metrics *metrics)
+{
+        static const char lost[] = "berth_lost_device_seconds_total";
+
+        head(text, "berth_workloads_ended_total", "counter", "Workloads that ended, by cause.");
+        for (unsigned c = 0; c < RELEASE_CAUSES_END; c++)
+                labelled(text, "berth_workloads_ended_total", "cause", release_cause_name(c),
+                         metrics->ended[c]);
+        head(text, "berth_workloads_requeued_total", "counter",
+             "Runs that ended and wait again, by cause; stopped: preempted.");
+        for (unsigned c = 0; c < RELEASE_CAUSES_END; c++)
+                labelled(text, "berth_workloads_requeued_total", "cause", release_cause_name(c),
+                         metrics->stopped[c]);
+        head(text, lost, "counter", "Work done and thrown away, by cause.");
+        for (unsigned c = 0; c < RELEASE_CAUSES_END; c++) {
+                text_add(text, "%s{cause=\"%s\"} ", lost, release_cause_name(c));
+                add_milli(text, metrics->lost_device_ms[c]);
+        }
+        head(text, "berth_preemptions_planned_total", "counter", "Plans of preemption, by cause.");
+        for (unsigned c = 0; c < PLAN_CAUSES_END; c++)
+                labelled(text, "berth_preemptions_planned_total", "cause", plan_cause_name(c),
+                         metrics->planned[c]);
+        head(text, "berth_notices_total", "counter", "Running work told to stop, by cause.");
+        for (unsigned c = 0; c < NOTICE_CAUSES_END; c++)
+                labelled(text, "berth_notices_total", "cause", notice_cause_name(c),
+                         metrics->noticed[c]);
+}
+
+/* ---- deciding and committing ---- */
+
+/* Buckets hold what lies in them; Prometheus wants all up to a bound. Bounds in microseconds. */
+static void histogram(struct text *text, const char *name, const char *help,
+                      const uint64_t *counts, const int64_t *bounds_us, unsigned bounds,
+                      uint64_t sum_us)
+{
+        uint64_t all = 0;
+
+        head(text, name, "histogram", help);
+        for (unsigned b = 0; b < bounds; b++) {
+                all += counts[b];
+                text_add(text, "%s_bucket{le=\"%" PRId64 ".%06d\"} %" PRIu64 "\n", name,
+                         bounds_us[b] / 1000000, (int)(bounds_us[b] % 1000000), all);
+        }
+        all += counts[bounds];
+        text_add(text, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", name, all);
+        text_add(text, "%s_sum %" PRIu64 ".%06d\n%s_count %" PRIu64 "\n", name, sum_us / 1000000,
+                 (int)(sum_us % 1000000), name, all);
+}
+
+static void write_decisions(struct text *text, const struct metrics *metrics, int64_t now_ms)
+{
+        const struct core *core = metrics->live->core;
+        const struct core_figures *figures = core_figures(core);
+        int64_t bounds_us[CORE_LATENCY_BUCKETS - 1];
+
+        for (unsigned b = 0; b < CORE_LATENCY_BUCKETS - 1; b++)
+                bounds_us[b] = INT64_C(1) << b;
+        histogram(text, "berth_decision_seconds", "Time to decide and apply one input.",
+                  figures->latency, bounds_us, CORE_LATENCY_BUCKETS - 1,
+                  figures->latency_ns_sum / 1000);
+        head(text, "berth_inputs_total", "counter", "Inputs decided, by kind.");
+        for (unsigned k = 0; k < INPUTS_END; k++)
+                labelled(text, "berth_inputs_total", "input", input_name(k), figures->inputs[k]);
+        head(text, "berth_facts_total", "counter", "Facts decided, by kind.");
+        for (unsigned k = 0; k < FACTS_END; k++)
+                labelled(text, "berth_facts_total", "fact", fact_name(k), metrics->facts[k]);
+        int64_t age_ms = now_ms - core_state(core)->now_ms;
+        seconds(text, "berth_cycle_age_seconds", "gauge", "Since the newest tick was decided.",
+                age_ms > 0 ? age_ms : 0);
+        number(text, "berth_policy_revision", "gauge", "Of the policy in force; 0: none.",
+               core_policy_revision(core));
+}
+
+static void write_store(struct text *text, const struct metrics *metrics)
+{
+        struct writer_stats stats;
+
+        core_stats(metrics->live->core, &stats);
+        histogram(text, "berth_commit_seconds", "Time to bring a group to the disk.", stats.latency,
+                  writer_latency_us, WRITER_LATENCY_BUCKETS - 1, stats.latency_us_sum);
+        number(text, "berth_store_up", "gauge", "1: commits go through; 0: the store has failed.",
+               stats.state == WRITER_WORKING);
+        seconds(text, "berth_commit_busy_seconds", "gauge", "How long the present commit runs.",
+                stats.busy_ms);
+        number(text, "berth_commit_waiting_batches", "gauge", "Requests that wait for the disk.",
+               stats.waiting_batches);
+        number(text, "berth_store_failures_total", "counter", "Commits that failed.",
+               stats.failures);
+        number(text, "berth_log_records_total", "counter", "Records brought to the disk.",
+               stats.records);
+        number(text, "berth_log_seq", "gauge", "Number of the newest record on the disk.",
+               stats.durable_seq);
+}
+
+/* ---- the process ---- */
+
+static uint64_t resident_bytes(void)
+{
+        FILE *file = fopen("/proc/self/statm", "re");
+        uint64_t all = 0, resident = 0;
+
+        if (!file)
+                return 0;
+        if (fscanf(file, "%" SCNu64 " %" SCNu64, &all, &resident) != 2)
+                resident = 0;
+        (void)fclose(file);
+        return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* What is bounded refuses when it is full: how near that is. */
+static void write_tables(struct text *text, const struct state *state)
+{
+        const struct {
+                const char *table;
+                uint64_t used, max;
+        } tables[] = {
+                {"nodes", state->node_slots.used, state->bounds.nodes_max},
+                {"workloads", state->workload_slots.used, state->bounds.workloads_max},
+                {"members", state->member_slots.used, state->bounds.members_max},
+                {"parts", state->part_slots.used, state->bounds.parts_max},
+                {"shapes", state->shapes_count, state->bounds.shapes_max},
+                {"buckets", state->buckets_count, state->bounds.buckets_max},
+                {"plans", state->plan_slots.used, state->bounds.plans_max},
+        };
+
+        head(text, "berth_table_used", "gauge", "Entries of a table that is bounded.");
+        for (size_t t = 0; t < ARRAY_LEN(tables); t++)
+                labelled(text, "berth_table_used", "table", tables[t].table, tables[t].used);
+        head(text, "berth_table_max", "gauge", "... and how many it may have.");
+        for (size_t t = 0; t < ARRAY_LEN(tables); t++)
+                labelled(text, "berth_table_max", "table", tables[t].table, tables[t].max);
+        number(text, "berth_memory_resident_bytes", "gauge", "Memory of the process.",
+               resident_bytes());
+}
+
+static void write_requests(struct text *text, const struct metrics *metrics)
+{
+        head(text, "berth_requests_total", "counter", "Answers, by operation and status.");
+        for (size_t r = 0; r <= api_routes_count; r++)
+                for (unsigned s = 0; s < STATUS_MAX; s++)
+                        if (metrics->requests[r][s] > 0)
+                                text_add(text,
+                                         "berth_requests_total{operation=\"%s\",status=\"%u\"} "
+                                         "%" PRIu64 "\n",
+                                         r < api_routes_count ? api_routes[r].operation : "", s,
+                                         metrics->requests[r][s]);
+}
+
+static void write_http(struct text *text, const struct metrics *metrics)
+{
+        struct http_counters counters = metrics->http ? http_counters(metrics->http)
+                                                      : (struct http_counters){0};
+
+        write_requests(text, metrics);
+        number(text, "berth_http_refused_total", "counter",
+               "Requests that the server refused by itself: too large, too slow, too many.",
+               counters.refused);
+        number(text, "berth_http_connections", "gauge", "Open ones.", counters.connections);
+        number(text, "berth_http_accepted_total", "counter", "Connections, ever.",
+               counters.accepted);
+        head(text, "berth_http_cut_total", "counter", "Connections that were cut, by reason.");
+        for (unsigned c = 0; c < HTTP_CUTS_END; c++)
+                labelled(text, "berth_http_cut_total", "reason", http_cut_name(c),
+                         counters.cuts[c]);
+}
+
+static void write_events(struct text *text, const struct metrics *metrics)
+{
+        struct events_figures figures = events_figures(metrics->events);
+
+        number(text, "berth_events_watchers", "gauge", "Open streams of events.",
+               figures.watchers);
+        number(text, "berth_events_behind", "gauge", "Watchers that catch up.", figures.behind);
+        number(text, "berth_events_cut_total", "counter", "Watchers that did not keep up.",
+               figures.cut);
+}
+
+void metrics_write(struct metrics *metrics, int64_t now_ms, struct text *text)
+{
+        write_units(text, metrics->live);
+        write_nodes(text, metrics->live);
+        write_queue(text, metrics, now_ms);
+        write_causes(text, metrics);
+        write_decisions(text, metrics, now_ms);
+        write_store(text, metrics);
+        write_tables(text, core_state(metrics->live->core));
+        write_http(text, metrics);
+        write_events(text, metrics);
+}
+
+/* ---- life ---- */
+
+struct metrics *metrics_new(struct live *live, const struct events *events)
+{
+        struct metrics *metrics = mem_new(1, sizeof *metrics);
+
+        if (!metrics)
+                return NULL;
+        metrics->live = live;
+        metrics->events = events;
+        metrics->requests = mem_new(api_routes_count + 1, sizeof *metrics->requests);
+        if (!metrics->requests) {
+                mem_free(metrics);
+                return NULL;
+        }
+        metrics_watch(metrics);
+        return metrics;
+}
+
+void metrics_free(struct metrics *metrics)
+{
+        if (!metrics)
+                return;
+        mem_free(metrics->requests);
+        mem_free(metrics->verdicts);
+        mem_free(metrics);
+}
+
+void metrics_serve(struct metrics *metrics, const struct http_server *http)
+{
+        metrics->http = http;
+}

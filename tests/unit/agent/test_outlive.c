@@ -1,0 +1,347 @@
+/* What outlives what: runs their agent, nothing a run, no run its supervisor unnoticed. */
+#include "tests/unit/check.h"
+
+#include <inttypes.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/account.h"
+#include "agent/cage.h"
+#include "agent/family.h"
+#include "agent/folder.h"
+#include "base/err.h"
+#include "tests/unit/agent/world.h"
+
+#define KEY(workload, epoch) ((struct run_key){workload, 0, epoch})
+#define WAITS                "until [ -e @/on ]; do sleep 0.02; done; exit 5"
+/* Two processes that do all they can to be nobody's: one of them twice detached. */
+#define DAEMONS \
+        "(setsid sh -c 'echo $$ >@/one; exec sleep 1000' &) ; " \
+        "setsid sh -c 'setsid sh -c \"trap : TERM; echo \\$\\$ >@/two; " \
+        "while :; do sleep 1000; done\" & exit 0' & " \
+        "until [ -s @/one ] && [ -s @/two ]; do sleep 0.02; done; "
+
+static pid_t supervisor_of(const struct world *world, const char *run)
+{
+        char name[200], boot[FOLDER_BOOT_MAX];
+        int pid = 0;
+
+        snprintf(name, sizeof name, "state/runs/%s/pid", run);
+        assert_int_equal(sscanf(file_text(world, name), "%63s %d", boot, &pid), 2);
+        assert_true(pid > 0);
+        return pid;
+}
+
+/* ---- the agent goes ---- */
+
+static void a_run_goes_on_without_its_agent_and_is_taken_over(void **state)
+{
+        struct world *world = *state;
+        struct seen_run before, after;
+
+        agent_begin(world);
+        list_runs(world, run_json(world, 1, 1, WAITS, ""));
+        assert_true(controller_waits(world->controller, KEY(1, 1), "running", &before));
+        assert_int_equal(agent_end(world, SIGKILL), -SIGKILL);
+        assert_true(is_alive(before.pid));
+        agent_begin(world);
+        assert_true(controller_waits(world->controller, KEY(1, 1), "running", &after));
+        assert_int_equal(after.pid, before.pid);
+        /* It takes orders as before. */
+        make_file(world, "on");
+        assert_true(controller_waits(world->controller, KEY(1, 1), "exited", &after));
+        assert_int_equal(after.exit_code, 5);
+        assert_int_equal(controller_times_started(world->controller, KEY(1, 1)), 1);
+}
+
+static void a_run_that_ended_without_its_agent_is_reported_by_the_next(void **state)
+{
+        struct world *world = *state;
+        struct seen_run seen;
+
+        agent_begin(world);
+        list_runs(world, run_json(world, 1, 1, WAITS, ""));
+        assert_true(controller_waits(world->controller, KEY(1, 1), "running", &seen));
+        assert_int_equal(agent_end(world, SIGTERM), 0);
+        make_file(world, "on");
+        assert_true(waits_for_death(seen.pid));
+        agent_begin(world);
+        assert_true(controller_waits(world->controller, KEY(1, 1), "exited", &seen));
+        assert_int_equal(seen.exit_code, 5);
+        assert_int_equal(controller_times_started(world->controller, KEY(1, 1)), 1);
+}
+
+static void a_run_at_the_barrier_is_let_go_by_the_next_agent(void **state)
+{
+        struct world *world = *state;
+        struct seen_run seen;
+
+        agent_begin(world);
+        list_runs(world, run_json(world, 1, 1, "exit 6", "\"go\": false"));
+        assert_true(controller_waits(world->controller, KEY(1, 1), "ready", NULL));
+        assert_int_equal(agent_end(world, SIGKILL), -SIGKILL);
+        agent_begin(world);
+        list_runs(world, run_json(world, 1, 1, "exit 6", "\"go\": true"));
+        assert_true(controller_waits(world->controller, KEY(1, 1), "exited", &seen));
+        assert_int_equal(seen.exit_code, 6);
+}
+
+static void a_notice_is_kept_by_the_next_agent_without_a_controller(void **state)
+{
+        struct world *world = *state;
+        struct seen_run seen;
+        char until[40], stop[200];
+        int64_t until_ms;
+
+        agent_begin(world);
+        list_runs(world, run_json(world, 1, 1, WAITS, ""));
+        assert_true(controller_waits(world->controller, KEY(1, 1), "running", &seen));
+        snprintf(stop, sizeof stop, "\"stop\": {\"cause\": \"preemption\", \"until\": \"%s\"}",
+                 time_in(1500, until, &until_ms));
+        list_runs(world, run_json(world, 1, 1, WAITS, stop));
+        assert_true(waits_for_file(world, "state/runs/1.0.1/notice.json"));
+        assert_int_equal(agent_end(world, SIGKILL), -SIGKILL);
+        controller_fall_silent(world->controller, true);
+        agent_begin(world);
+        assert_true(waits_for_death(seen.pid));
+        assert_true(wall_ms() >= until_ms);
+}
+
+static void the_lease_is_counted_across_a_restart(void **state)
+{
+        struct world *world = *state;
+        struct seen_run seen;
+
+        controller_lease(world->controller, 3000);
+        agent_begin(world);
+        list_runs(world, run_json(world, 1, 1, WAITS, "\"lost_contact\": \"stop_at_lease\""));
+        assert_true(controller_waits(world->controller, KEY(1, 1), "running", &seen));
+        controller_fall_silent(world->controller, true);
+        int64_t silent_ms = wall_ms();
+        usleep(2000000);
+        assert_int_equal(agent_end(world, SIGKILL), -SIGKILL);
+        assert_true(is_alive(seen.pid));
+        agent_begin(world);
+        assert_true(waits_for_death(seen.pid));
+        /* Not a whole lease after its start. */
+        assert_true(wall_ms() - silent_ms < 4500);
+}
+
+static void a_second_agent_is_refused_the_folder(void **state)
+{
+        struct world *world = *state;
+        char path[100];
+        struct folder *folder;
+        struct err err;
+
+        agent_begin(world);
+        assert_true(controller_waits(world->controller, KEY(1, 1), NULL, NULL));
+        snprintf(path, sizeof path, "%s/state", world->folder);
+        assert_int_equal(folder_open(path, &folder, &err), -ERR_EXISTS);
+        check_has(err.text, "another agent");
+        assert_int_equal(agent_end(world, SIGTERM), 0);
+        assert_int_equal(folder_open(path, &folder, &err), 0);
+        folder_close(folder);
+}
+
+static void with_stop_runs_an_agent_leaves_nothing_behind(void **state)
+{
+        struct world *world = *state;
+        struct seen_run seen;
+
+        world->stops_runs = true;
+        agent_begin(world);
+        list_runs(world, run_json(world, 1, 1, "trap '' TERM; touch @/up; " WAITS, ""));
+        assert_true(controller_waits(world->controller, KEY(1, 1), "running", &seen));
+        assert_true(waits_for_file(world, "up"));
+        assert_int_equal(agent_end(world, SIGTERM), 0);
+        assert_false(is_alive(seen.pid));
+        assert_true(controller_waits(world->controller, KEY(1, 1), "exited", &seen));
+        assert_int_equal(seen.signal, SIGKILL);
+}
+
+/* ---- the run goes ---- */
+
+static void nothing_that_a_run_detaches_outlives_it(void **state)
+{
+        struct world *world = *state;
+        struct seen_run seen;
+
+        agent_begin(world);
+        list_runs(world, run_json(world, 1, 1, DAEMONS "exit 9", ""));
+        assert_true(controller_waits(world->controller, KEY(1, 1), "exited", &seen));
+        assert_int_equal(seen.exit_code, 9);
+        int64_t one = atoll(file_text(world, "one")), two = atoll(file_text(world, "two"));
+        assert_true(one > 1);
+        assert_true(two > 1);
+        assert_false(is_alive(one));
+        assert_false(is_alive(two));
+}
+
+static void in_a_control_group_it_is_the_same(void **state)
+{
+        struct world *world = *state;
+        struct seen_run seen;
+        char root[CAGE_PATH_MAX], cage[CAGE_PATH_MAX + 32], line[CAGE_PATH_MAX] = "";
+        struct err err;
+
+        if (cage_open(NULL, root, &err) < 0) {
+                print_message("no control groups here: %s\n", err.text);
+                skip();
+        }
+        world->has_cages = true;
+        agent_begin(world);
+        list_runs(world, run_json(world, 91, 1,
+                                  DAEMONS "grep ^0:: /proc/self/cgroup >@/cage; "
+                                          "exit 9",
+                                  "\"ram_mib\": 512, \"cpu_milli\": 1000"));
+        assert_true(controller_waits(world->controller, KEY(91, 1), "exited", &seen));
+        assert_int_equal(seen.exit_code, 9);
+        assert_false(is_alive(atoll(file_text(world, "one"))));
+        assert_false(is_alive(atoll(file_text(world, "two"))));
+        assert_int_equal(sscanf(file_text(world, "cage"), "0::%1023s", line), 1);
+        check_has(line, "/berth-runs/91.0.1");
+        snprintf(cage, sizeof cage, "%s/91.0.1", root);
+        assert_int_not_equal(access(cage, F_OK), 0);
+        cage_remove(root);
+}
+
+/* ---- the supervisor goes ---- */
+
+static void a_killed_supervisor_ends_its_run_which_is_reported(void **state)
+{
+        struct world *world = *state;
+        struct seen_run seen;
+
+        agent_begin(world);
+        list_runs(world, run_json(world, 1, 1, DAEMONS "touch @/up; " WAITS, ""));
+        assert_true(waits_for_file(world, "up"));
+        assert_true(controller_waits(world->controller, KEY(1, 1), "running", &seen));
+        int64_t first = seen.pid;
+        assert_int_equal(kill(supervisor_of(world, "1.0.1"), SIGKILL), 0);
+        assert_true(controller_waits(world->controller, KEY(1, 1), "exited", &seen));
+        assert_int_equal(seen.signal, SIGKILL);
+        assert_false(is_alive(first));
+        assert_false(is_alive(atoll(file_text(world, "one"))));
+        assert_false(is_alive(atoll(file_text(world, "two"))));
+}
+
+static void a_supervisor_that_was_killed_without_an_agent_is_found_by_the_next(void **state)
+{
+        struct world *world = *state;
+        struct seen_run seen;
+
+        agent_begin(world);
+        list_runs(world, run_json(world, 1, 1, DAEMONS "touch @/up; " WAITS, ""));
+        assert_true(waits_for_file(world, "up"));
+        assert_true(controller_waits(world->controller, KEY(1, 1), "running", &seen));
+        assert_int_equal(agent_end(world, SIGKILL), -SIGKILL);
+        assert_int_equal(kill(supervisor_of(world, "1.0.1"), SIGKILL), 0);
+        agent_begin(world);
+        assert_true(controller_waits(world->controller, KEY(1, 1), "exited", &seen));
+        assert_int_equal(seen.signal, SIGKILL);
+        assert_false(is_alive(atoll(file_text(world, "one"))));
+        assert_false(is_alive(atoll(file_text(world, "two"))));
+}
+
+/* ---- whose it is ---- */
+
+static void a_run_is_its_accounts_and_sees_nothing_of_the_agents(void **state)
+{
+        struct world *world = *state;
+        struct seen_run seen;
+
+        if (geteuid() != 0) {
+                print_message("only root can become others\n");
+                skip();
+        }
+        world->runs_as = NULL;
+        assert_int_equal(setenv("AGENTS_OWN_SECRET", "x", 1), 0);
+        agent_begin(world);
+        unsetenv("AGENTS_OWN_SECRET");
+        list_runs(world, run_json(world, 1, 1,
+                                  "id -un >@/who; id -Gn >@/groups; env >@/env; umask >@/umask; "
+                                  "ls -l /proc/self/fd | grep -c /state/ >@/fds; "
+                                  "cat $BERTH_NOTICE_FILE; touch $BERTH_CHECKPOINT_FILE; "
+                                  "ls $BERTH_CHECKPOINT_FILE/.. || echo closed >@/closed",
+                                  "\"run_as\": \"nobody\", \"devices\": [{\"index\": 1}]"));
+        assert_true(controller_waits(world->controller, KEY(1, 1), "exited", &seen));
+        assert_string_equal(file_text(world, "who"), "nobody\n");
+        assert_null(strstr(file_text(world, "groups"), "root"));
+        assert_string_equal(file_text(world, "umask"), "0022\n");
+        assert_string_equal(file_text(world, "fds"), "1\n"); /* stderr, and nothing else */
+        assert_string_equal(file_text(world, "closed"), "closed\n");
+        assert_null(strstr(file_text(world, "env"), "AGENTS_OWN_SECRET"));
+        check_has(file_text(world, "env"), "CUDA_VISIBLE_DEVICES=SIM-n1-1\n");
+        check_has(file_text(world, "env"), "USER=nobody\n");
+}
+
+static void nothing_is_run_as_root_unless_the_operator_says_so(void **state)
+{
+        struct world *world = *state;
+        struct seen_run seen;
+
+        world->runs_as = NULL;
+        agent_begin(world);
+        list_runs(world, both_runs(run_json(world, 1, 1, "true", "\"run_as\": \"root\""),
+                                   run_json(world, 2, 1, "true", "\"run_as\": \"no such one\"")));
+        assert_true(controller_waits(world->controller, KEY(1, 1), "refused", &seen));
+        check_has(seen.reason, "root");
+        assert_true(controller_waits(world->controller, KEY(2, 1), "refused", &seen));
+        check_has(seen.reason, "there is no account 'no such one'");
+}
+
+static void who_is_not_root_becomes_nobody_else(void **state)
+{
+        (void)state;
+        struct account account;
+        struct err err;
+        int status;
+        pid_t child = fork();
+
+        if (child == 0) {
+                if (geteuid() == 0 && setuid(65534) < 0)
+                        _exit(1);
+                if (account_find("root", "", &account, &err) != -ERR_INPUT ||
+                    !strstr(err.text, "not root"))
+                        _exit(2);
+                if (account_find(NULL, "daemon", &account, &err) != -ERR_INPUT)
+                        _exit(3);
+                if (account_find(ACCOUNT_SELF, "", &account, &err) != 0 || account.uid != geteuid())
+                        _exit(4);
+                _exit(0);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        assert_int_equal(account_find(NULL, "", &account, &err), -ERR_INPUT);
+        check_has(err.text, "no account is named");
+}
+
+int main(int argc, char **argv)
+{
+#define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, world_set_up, world_tear_down)
+        const struct CMUnitTest tests[] = {
+                IN_A_WORLD(a_run_goes_on_without_its_agent_and_is_taken_over),
+                IN_A_WORLD(a_run_that_ended_without_its_agent_is_reported_by_the_next),
+                IN_A_WORLD(a_run_at_the_barrier_is_let_go_by_the_next_agent),
+                IN_A_WORLD(a_notice_is_kept_by_the_next_agent_without_a_controller),
+                IN_A_WORLD(the_lease_is_counted_across_a_restart),
+                IN_A_WORLD(a_second_agent_is_refused_the_folder),
+                IN_A_WORLD(with_stop_runs_an_agent_leaves_nothing_behind),
+                IN_A_WORLD(nothing_that_a_run_detaches_outlives_it),
+                IN_A_WORLD(in_a_control_group_it_is_the_same),
+                IN_A_WORLD(a_killed_supervisor_ends_its_run_which_is_reported),
+                IN_A_WORLD(a_supervisor_that_was_killed_without_an_agent_is_found_by_the_next),
+                IN_A_WORLD(a_run_is_its_accounts_and_sees_nothing_of_the_agents),
+                IN_A_WORLD(nothing_is_run_as_root_unless_the_operator_says_so),
+                cmocka_unit_test(who_is_not_root_becomes_nobody_else),
+        };
+        int code;
+
+        if (world_is_agent(argc, argv, &code))
+                return code;
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

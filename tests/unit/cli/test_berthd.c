@@ -1,0 +1,350 @@
+/* The commands against a real controller, whose nodes are simulated: `berthd` of BERTHD. */
+#include "tests/unit/cli/child.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <jansson.h>
+
+#define PATIENCE_MS 10000
+
+static pid_t daemon_pid;
+
+static void pause_ms(long ms)
+{
+        struct timespec pause = {ms / 1000, ms % 1000 * 1000000};
+
+        nanosleep(&pause, NULL);
+}
+
+static bool is_listening(void)
+{
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        snprintf(address.sun_path, sizeof address.sun_path, "%s", path_of("s.sock"));
+        bool is_there = connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+        close(fd);
+        return is_there;
+}
+
+static int start_daemon(void)
+{
+        char listen[96];
+        const char *program = getenv("BERTHD");
+
+        if (!program)
+                return -1;
+        snprintf(listen, sizeof listen, "unix:%s", path_of("s.sock"));
+        daemon_pid = fork();
+        if (daemon_pid == 0) {
+                int log = open(path_of("daemon.log"), O_WRONLY | O_CREAT | O_APPEND, 0600);
+                dup2(log, STDOUT_FILENO);
+                dup2(log, STDERR_FILENO);
+                execl(program, program, "--store", path_of("pool.db"), "--listen", listen,
+                      "--simulate", "--tick", "100ms", "--pool", path_of("pool.yaml"), "--policy",
+                      path_of("policy.yaml"), (char *)NULL);
+                _exit(99);
+        }
+        for (int waited_ms = 0; waited_ms < PATIENCE_MS; waited_ms += 20) {
+                if (is_listening())
+                        return 0;
+                pause_ms(20);
+        }
+        return -1;
+}
+
+static int stop_daemon(void)
+{
+        kill(daemon_pid, SIGTERM);
+        return end_child(daemon_pid);
+}
+
+/* ---- rows: what an operator does ---- */
+
+static void check(const struct child_row *rows, size_t count)
+{
+        check_rows(rows, count, folder);
+}
+
+static void the_pool_is_shown(void **state)
+{
+        (void)state;
+        static const struct child_row rows[] = {
+                {"pool", 0, "little: 2 nodes, 12 devices, policy 1\n", ""},
+                {"pool", 0, "H100-80        8          0     8", ""},
+                {"pool --nodes", 0, "n1  up  training  8 x H100-80  cpu 0 of 32", ""},
+                {"pool --nodes", 0, "  0-7    free\n", ""},
+                {"pool --nodes --model A100-40", 0, "s1  up", ""},
+                {"pool --model A100-40", 2, "", "--model goes with --nodes"},
+                {"pool --json", 0, "{\"name\":\"little\"", ""},
+                {"tenants", 0, "web       H100-80 4", ""},
+                {"idle", 0, "12 devices are idle", ""},
+                {"idle --json", 0, "{", ""},
+                {"fits --tenant web", 0, "8 devices of H100-80", ""},
+                {"notices", 0, "no work has been told to stop", ""},
+                {"queue", 0, "nothing waits", ""},
+                {"top --once", 0, "queue\nnothing waits\n", ""},
+                {"top", 2, "", "needs a terminal; berth top --once"},
+                {"top --once --every 1ms", 2, "", "--every: "},
+                {"policy show", 0, "# revision 1\nkind: Policy\n", ""},
+        };
+        check(rows, ARRAY_LEN(rows));
+}
+
+static void work_goes_its_way(void **state)
+{
+        (void)state;
+        static const struct child_row rows[] = {
+                {"submit --tenant web -d 1 --dry-run -- sleep 60", 0, "would be: STARTING", ""},
+                {"status", 0, "there is no such work\n", ""},
+                {"submit --tenant web -d 1 --name one --hold -- sleep 60", 0, "1 one: held\n", ""},
+                {"status one", 0, "1 one: held\n", ""},
+                {"release one", 0, "1: running\n", ""},
+                {"status", 0, "1  one   web     batch  ", ""},
+                {"status --tenant web --class batch --state running --mine", 0, "one", ""},
+                {"status --tenant research", 0, "there is no such work\n", ""},
+                {"submit @/wide.yaml", 0, "2 wide: queued", ""},
+                {"queue", 0, "wide", ""},
+                {"explain wide", 0, "wide of research: WAIT_CAPACITY\n", ""},
+                {"explain 2 --view tenant", 0, "WAIT_CAPACITY", ""},
+                {"explain 2 --json", 0, "{\"", ""},
+                {"hold 2", 0, "2: held\n", ""},
+                {"cancel 99 wide one --reason enough", 3, "2: cancelled\n", "workload 99"},
+                {"status --all --json", 0, "{\"workloads\":[{\"id\":2,", ""},
+                {"status 99", 3, "", "berth status: "},
+                {"status one two", 2, "", "'two' is one argument too many"},
+                {"explain 2", 3, "", "berth explain: "},
+        };
+        check(rows, ARRAY_LEN(rows));
+}
+
+static void what_is_wrong_is_refused_with_the_way_out(void **state)
+{
+        (void)state;
+        static const struct child_row rows[] = {
+                {"submit @/wrong.yaml", 2, "",
+                 "wrong.yaml:5: field 'each.modl': is not known here; "
+                 "did you mean 'model'?"},
+                {"apply @/both.yaml", 2, "", "both.yaml:9: field 'tenants.web.protekt'"},
+                {"status --name x", 2, "", "there is no option '--name'"},
+                {"status --all", 0, "one", ""},
+                {"submit --tenant web -d 1 --model H101 -- x", 2, "", "submit: field 'each.model'"},
+                {"submit --tenant wob -d 1 -- x", 2, "", "wob"},
+                {"submit", 2, "", "name what to run: berth submit FILE.yaml, or"},
+                {"submit @/wide.yaml --devices 1", 2, "",
+                 "--devices goes with a command behind --"},
+                {"submit @/wide.yaml -- x", 2, "", "are two works; submit one of them"},
+                {"submit @/policy.yaml", 2, "", "submit takes one document of kind Workload"},
+                {"apply @/scenario.yaml", 2, "", "is of kind Replay; a pool takes Pool, Policy"},
+                {"submit @/none.yaml", 2, "", "none.yaml: No such file"},
+                {"cancel 1 --reason", 2, "", "option '--reason' needs a value: TEXT"},
+                {"preempt 1", 2, "", "say why: --reason TEXT"},
+                {"drain n9", 3, "", "n9"},
+                {"drain n1 --by tomorrow", 2, "", "by"},
+                {"freeze --plane nowhere", 3, "", "nowhere"},
+        };
+        put("wrong.yaml", "kind: Workload\nname: w\ntenant: web\nclass: batch\n"
+                          "each: {devices: 1, modl: x}\n");
+        put("both.yaml", "kind: Workload\nname: later\ntenant: web\neach: {cpu: 1}\n"
+                         "---\n# the policy\nkind: Policy\ntenants:\n"
+                         "  web: {protekt: 1}\n");
+        put("scenario.yaml", "kind: Replay\n");
+        check(rows, ARRAY_LEN(rows));
+        /* The policy was refused: the work before it in the file was not submitted. */
+        assert_int_equal(run_line("status later", folder), 3);
+        unlink(path_of("wrong.yaml"));
+        unlink(path_of("both.yaml"));
+        unlink(path_of("scenario.yaml"));
+}
+
+static void documents_are_applied_once(void **state)
+{
+        (void)state;
+        static const struct child_row rows[] = {
+                {"apply @/more.yaml --dry-run", 0,
+                 "pool would be revision 2\n1 node to come: n2\npolicy would be revision 2\n"
+                 "web: protect of H100-80 rises from 4 to 8 devices",
+                 ""},
+                {"policy show", 0, "# revision 1\n", ""},
+                {"apply @/more.yaml --reason growth", 0,
+                 "pool is revision 2\n1 node to come: n2\npolicy is revision 2\n", ""},
+                {"status steady", 0, "steady: running\n", ""},
+                {"pool", 0, "little: 3 nodes, 20 devices, policy 2\n", ""},
+                {"apply @/more.yaml", 0,
+                 "pool is revision 2 already; nothing changes\n"
+                 "policy is revision 2 already; nothing changes\n"
+                 "is there already: ",
+                 ""},
+                {"apply @/pool.yaml @/policy.yaml", 0,
+                 "pool is revision 3\n1 node to leave: n2\n"
+                 "policy is revision 3\nweb: protect",
+                 ""},
+                {"cancel steady --tenant web", 0, "", ""},
+        };
+        put("more.yaml",
+            "kind: Workload\nname: steady\ntenant: web\nclass: batch\n"
+            "each: {devices: 1, model: A100-40}\nrun: {command: [sleep, '60']}\n"
+            "---\n"
+            "kind: Policy\ntenants:\n  research: {}\n  web: {protect: {H100-80: 8}}\n"
+            "default_class: batch\n"
+            "---\n"
+            "kind: Pool\nname: little\nplanes: {training: {}}\nnodes:\n"
+            "  - {name: 'n[1-2]', plane: training, cpu: 32, ram: 256Gi, "
+            "devices: {model: H100-80, count: 8}}\n"
+            "  - {name: s1, cpu: 16, ram: 64Gi, devices: {model: A100-40, count: 4}}\n");
+        check(rows, ARRAY_LEN(rows));
+        unlink(path_of("more.yaml"));
+}
+
+static void operators_drain_and_freeze(void **state)
+{
+        (void)state;
+        static const struct child_row rows[] = {
+                {"drain n1 --by 2099-01-04T08:00Z --reason fan", 0,
+                 "n1 takes nothing new, and is to be empty by 2099-01-04T08:00Z\n", ""},
+                {"pool --nodes", 0, "to be empty by 2099-01-04T08:00:00.000Z\n", ""},
+                {"undrain n1", 0, "n1 takes work again\n", ""},
+                {"pool --nodes --state up", 0, "n1  up", ""},
+                {"freeze --plane training", 0, "plane training is frozen", ""},
+                {"pool --nodes --plane training", 0, "n1  frozen", ""},
+                {"unfreeze --plane training", 0, "plane training goes on\n", ""},
+                {"freeze --reason storage", 0, "the pool is frozen", ""},
+                {"pool", 0, "`berth unfreeze` ends it", ""},
+                {"submit --tenant web -d 1 --name cold -- sleep 60", 0, "cold: queued\n", ""},
+                {"unfreeze", 0, "the pool goes on\n", ""},
+                {"cancel cold", 0, "", ""},
+        };
+        check(rows, ARRAY_LEN(rows));
+}
+
+/* ---- waiting ---- */
+
+static void waiting_ends_with_the_work(void **state)
+{
+        (void)state;
+        static const struct child_row rows[] = {
+                {"submit --wait --tenant web -d 1 --name short -- sleep 0.5", 0, "",
+                 "short: running. It runs.\n"},
+                {"submit --wait --tenant web -d 1 --name short -- sleep 0.2", 0, "",
+                 "short: succeeded\n"},
+                {"submit --wait --json --tenant web -d 1 --name told -- sleep 0.1", 0,
+                 "\"state\":\"succeeded\"", "told: succeeded"},
+        };
+        check(rows, ARRAY_LEN(rows));
+}
+
+static void ctrl_c_leaves_the_work_running(void **state)
+{
+        (void)state;
+        static const char *const args[] = {"submit", "--wait", "--tenant", "web",   "-d", "1",
+                                           "--name", "long",   "--",       "sleep", "60", NULL};
+        assert_int_equal(interrupt_child(args), EXIT_STOPPED);
+        check_err("no longer waiting; the work goes on. `berth status ");
+        assert_int_equal(run_line("status long", folder), 0);
+        char *out = text_of("out");
+        check_has(out, "long: running");
+        mem_free(out);
+        assert_int_equal(run_line("cancel long", folder), 0);
+}
+
+/* The controller goes away and comes back with what it had. */
+static void waiting_outlives_the_controller(void **state)
+{
+        (void)state;
+        static const char *const args[] = {"submit", "--wait",  "--tenant", "web",   "-d", "1",
+                                           "--name", "patient", "--",       "sleep", "3",  NULL};
+        pid_t child = start_child(args);
+        pause_ms(700);
+        assert_int_equal(stop_daemon(), 0);
+        pause_ms(700);
+        assert_int_equal(start_daemon(), 0);
+        assert_int_equal(end_child(child), 0);
+        check_err("trying again\n");
+        check_err("patient: succeeded\n");
+}
+
+static void a_pool_that_is_not_there_is_told(void **state)
+{
+        (void)state;
+        setenv("BERTH_URL", "unix:/tmp/berth-nobody.sock", 1);
+        assert_int_equal(run_line("status", folder), EXIT_NO_ANSWER);
+        check_err(
+                "nobody answers at unix:/tmp/berth-nobody.sock (there is no such socket); is "
+                "berthd "
+                "running? Another pool is chosen by --context or BERTH_URL\n");
+        assert_int_equal(run_line("submit --tenant web -d 1 -- x", folder), EXIT_NO_ANSWER);
+        setenv("BERTH_URL", "http://pool.example:1", 1);
+        assert_int_equal(run_line("status", folder), EXIT_BAD_INPUT);
+        check_err("another machine is reached by https only");
+        char url[96];
+        snprintf(url, sizeof url, "unix:%s", path_of("s.sock"));
+        setenv("BERTH_URL", url, 1);
+}
+
+/* Many workloads are one list, page after page. */
+static void long_lists_are_whole(void **state)
+{
+        (void)state;
+        put("array.yaml", "kind: Workload\nname: many\ntenant: web\nclass: batch\nhold: true\n"
+                          "each: {devices: 1}\narray: 1-1500\nrun: {command: [sleep, '60']}\n");
+        assert_int_equal(run_line("submit @/array.yaml --json", folder), 0);
+        assert_int_equal(run_line("status --state held --json", folder), 0);
+        char *out = text_of("out");
+        json_t *answer = json_loads(out, 0, NULL);
+        assert_int_equal(json_array_size(json_object_get(answer, "workloads")), 1500);
+        json_decref(answer);
+        mem_free(out);
+        unlink(path_of("array.yaml"));
+}
+
+static int open_all(void **state)
+{
+        char url[96];
+
+        (void)state;
+        if (open_child_folder() < 0)
+                return -1;
+        snprintf(url, sizeof url, "unix:%s", path_of("s.sock"));
+        setenv("BERTH_URL", url, 1);
+        unsetenv("BERTH_TENANT");
+        unsetenv("BERTH_TOKEN_FILE");
+        put("pool.yaml",
+            "kind: Pool\nname: little\nplanes: {training: {}}\nnodes:\n"
+            "  - {name: n1, plane: training, cpu: 32, ram: 256Gi, "
+            "devices: {model: H100-80, count: 8}}\n"
+            "  - {name: s1, cpu: 16, ram: 64Gi, devices: {model: A100-40, count: 4}}\n");
+        put("policy.yaml",
+            "kind: Policy\ntenants:\n  research: {}\n  web: {protect: {H100-80: 4}}\n"
+            "default_class: batch\n");
+        put("wide.yaml", "kind: Workload\nname: wide\ntenant: research\nclass: training\n"
+                         "each: {devices: 8, model: H100-80}\nrun: {command: [sleep, '60']}\n");
+        return start_daemon();
+}
+
+static int close_all(void **state)
+{
+        static const char *const names[] = {
+                "out",     "err",         "pool.yaml",   "policy.yaml",  "wide.yaml", "daemon.log",
+                "pool.db", "pool.db-wal", "pool.db-shm", "pool.db.lock", "s.sock"};
+        (void)state;
+        return stop_daemon() | close_child_folder(names, ARRAY_LEN(names));
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(the_pool_is_shown),
+                cmocka_unit_test(work_goes_its_way),
+                cmocka_unit_test(what_is_wrong_is_refused_with_the_way_out),
+                cmocka_unit_test(documents_are_applied_once),
+                cmocka_unit_test(operators_drain_and_freeze),
+                cmocka_unit_test(waiting_ends_with_the_work),
+                cmocka_unit_test(ctrl_c_leaves_the_work_running),
+                cmocka_unit_test(waiting_outlives_the_controller),
+                cmocka_unit_test(a_pool_that_is_not_there_is_told),
+                cmocka_unit_test(long_lists_are_whole),
+        };
+        return cmocka_run_group_tests(tests, open_all, close_all);
+}

@@ -1,0 +1,241 @@
+/* What is printed of a server's answers. */
+#include "tests/unit/cli/child.h"
+
+#include <locale.h>
+
+#include "cli/ask.h"
+#include "cli/json_in.h"
+#include "cli/pool_show.h"
+#include "cli/status.h"
+#include "cli/submit.h"
+#include "cli/tokens.h"
+#include "cli/usage.h"
+
+/* What the printer writes of the JSON for `berth LINE`, `width` columns wide; a quote is written '.
+ * Freed with free(). */
+static char *print(talk_printer *printer, const struct command *command, const char *line,
+                   size_t width, const char *quoted)
+{
+        static char copy[256], json[8192];
+        static struct command_call call;
+        struct talk talk = {.call = &call, .screen = {.width = width}};
+        char *words[16] = {NULL}, *text = NULL;
+        struct err err = {0};
+        size_t size = 0;
+        int count = 0;
+
+        snprintf(copy, sizeof copy, "%s", line);
+        for (char *word = strtok(copy, " "); word && count < 15; word = strtok(NULL, " "))
+                words[count++] = word;
+        assert_int_equal(command_parse(command, count, words, &call, &err), 0);
+        snprintf(json, sizeof json, "%s", quoted);
+        for (char *at = json; *at; at++)
+                *at = *at == '\'' ? '"' : *at;
+        json_t *value = json_loads(json, JSON_DECODE_ANY, NULL);
+        assert_non_null(value);
+        FILE *file = open_memstream(&text, &size);
+        int rc = printer(value, &talk, file, &err);
+        fclose(file);
+        json_decref(value);
+        if (rc < 0) {
+                free(text);
+                return strdup(err.text);
+        }
+        return text;
+}
+
+static const char one_running[] =
+        "{'workloads': [{'id': 17, 'name': 'sft', 'tenant': 'research/nlp', 'class': 'training', "
+        "'user': 'ana', 'state': 'running', 'summary': 'It runs.', 'devices': 16, 'standing': "
+        "'standard', 'waited_ms': 1020}]}";
+
+static void work_is_listed_and_cut_to_the_width(void **state)
+{
+        (void)state;
+        static const struct {
+                const char *json;
+                size_t width;
+                const char *text;
+        } rows[] = {
+                {one_running, SCREEN_WIDE,
+                 "id  name  tenant        class     user  state    devices  standing  waited  "
+                 "what\n"
+                 "17  sft   research/nlp  training  ana   running       16  standard     1 s  It "
+                 "runs."
+                 "\n"},
+                {"{'workloads': []}", 80, "there is no such work\n"},
+                {"{}", 80, "there is no such work\n"},
+                {"[1]", 80, "there is no such work\n"},
+                {"{'workloads': [{'id': 1, 'state': 'queued', 'summary': 'a long sentence'}]}", 25,
+                 "id  state   what\n 1  queued  a long sente\u2026\n"},
+                {"{'workloads': [{'id': 1}, 7, null, {'id': 'x'}]}", 80, "id\n 1\n\n\n x\n"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                char *text = print(status_print_list, &status_command, "status", rows[i].width,
+                                   rows[i].json);
+                assert_string_equal(text, rows[i].text);
+                free(text);
+        }
+}
+
+static void one_is_shown_with_all_that_is_known(void **state)
+{
+        (void)state;
+        static const char json[] =
+                "{'id': 17, 'name': 'sft', 'state': 'stopping', 'summary': 'It is told to stop.', "
+                "'tenant': 'research', 'class': 'training', 'request': '2 x 8 devices', "
+                "'submitted': '2027-01-04T08:00:00Z', 'ended': null, 'waited_ms': 90000, "
+                "'exit_code': null, 'notice': {'cause': 'preemption', 'until': 'soon'}, "
+                "'places': [{'member': 0, 'node': 'gpu-01', 'devices': [0, 1], 'phase': "
+                "'running'}], "
+                "'document': 'kind: Workload\\nrun: {command: [sh, -c, x], workdir: /w}\\n'}";
+        char *text = print(status_print_one, &status_command, "status 17", 80, json);
+        assert_string_equal(text, "17 sft: stopping\n"
+                                  "  It is told to stop.\n"
+                                  "  tenant       research\n"
+                                  "  class        training\n"
+                                  "  asks for     2 x 8 devices\n"
+                                  "  notice       told to stop (preemption), until soon\n"
+                                  "  submitted    2027-01-04T08:00:00Z\n"
+                                  "  waited       90 s\n"
+                                  "  command      sh -c x\n"
+                                  "  workdir      /w\n"
+                                  "\n"
+                                  "places:\n"
+                                  "member  node    devices  phase\n"
+                                  "     0  gpu-01  0, 1     running\n");
+        free(text);
+}
+
+static void what_a_server_says_cannot_move_the_cursor(void **state)
+{
+        (void)state;
+        char *text =
+                print(status_print_line, &status_command, "status 1", 80,
+                      "{'id': 1, 'name': '\\u001b[2J\\r', 'state': 'x\\n', 'summary': 'a\\u0007'}");
+        assert_string_equal(text, "1 ?[2J?: x?. a?\n");
+        free(text);
+        text = print(status_print_one, &status_command, "status 1", 80,
+                     "{'id': '\\u001b', 'document': 'run: {command: [\\\"\\\\e[2J\\\"]}'}");
+        check_has(text, "  command      ?[2J\n");
+        free(text);
+}
+
+static void devices_that_look_alike_stand_in_one_line(void **state)
+{
+        (void)state;
+        static const char json[] =
+                "{'nodes': [{'name': 'gpu-01', 'state': 'up', 'plane': 'training', 'model': "
+                "'A100-40', "
+                "'cpu_milli': 64000, 'cpu_used_milli': 500, 'ram_mib': 2048, 'ram_used_mib': 1024, "
+                "'devices': ["
+                "{'index': 0, 'state': 'whole', 'holders': [{'workload': 17, 'member': 0, "
+                "'tenant': "
+                "'nlp'}]},"
+                "{'index': 1, 'state': 'whole', 'holders': [{'workload': 17, 'member': 0, "
+                "'tenant': "
+                "'nlp'}]},"
+                "{'index': 2, 'state': 'sliced', 'used': '0.5', 'holders': [{'workload': 18, "
+                "'member': "
+                "1, 'tenant': 'web', 'profile': '3g.20gb'}, {}]},"
+                "{'index': 3, 'state': 'shared', 'used': '0.25', 'holders': [{'workload': 19, "
+                "'member': 0, 'tenant': 'web', 'share': 0.25, 'memory_mib': 8192}]},"
+                "{'index': 5, 'state': 'free'}, {'index': 6, 'state': 'broken'}]},"
+                "{'name': 'gpu-02', 'state': 'down', 'devices': [], 'agent': {'connected': false, "
+                "'last_seen': 'then'}}]}";
+        char *text = print(pool_print_nodes, &pool_command, "pool --nodes", 80, json);
+        assert_string_equal(text,
+                            "gpu-01  up  training  6 x A100-40  cpu 0.5 of 64  ram 1 of 2 GiB\n"
+                            "  0-1    whole   17.0 nlp\n"
+                            "  2      sliced  0.5 used  18.1 web 3g.20gb, somebody\n"
+                            "  3      shared  0.25 used  19.0 web share 0.25 8192 MiB\n"
+                            "  5      free\n"
+                            "  6      broken\n"
+                            "gpu-02  down  no agent since then\n");
+        free(text);
+        text = print(pool_print_nodes, &pool_command, "pool --nodes --state down", 80, json);
+        assert_string_equal(text, "gpu-02  down  no agent since then\n");
+        free(text);
+        text = print(pool_print_nodes, &pool_command, "pool --nodes --model X", 80, json);
+        assert_string_equal(text, "there is no such node\n");
+        free(text);
+}
+
+static void usage_has_the_columns_that_were_asked_for(void **state)
+{
+        (void)state;
+        static const char json[] =
+                "{'from': 'a', 'until': 'b', 'currency': 'EUR', 'rows': [{'tenant': 'web', "
+                "'model': "
+                "'H100-80', 'bucket': 'delivered', 'device_hours': '12.5', 'cost': '30.00'}]}";
+        static const struct {
+                const char *line, *text;
+        } rows[] = {
+                {"usage", "a to b\n"
+                          "tenant  bucket     device-hours  cost EUR\n"
+                          "web     delivered          12.5     30.00\n"},
+                {"usage --by model,tenant", "a to b\n"
+                                            "model    tenant  bucket     device-hours  cost EUR\n"
+                                            "H100-80  web     delivered          12.5     30.00\n"},
+                {"usage --by modl", "--by: there is no 'modl'; did you mean 'model'?"},
+                {"usage --by day,day,day,day,day,day,day", "names too much"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                char *text = print(usage_print, &usage_command, rows[i].line, 80, json);
+                check_has(text, rows[i].text);
+                free(text);
+        }
+}
+
+static void lists_that_are_empty_say_so(void **state)
+{
+        (void)state;
+        static const struct {
+                talk_printer *print;
+                const struct command *command;
+                const char *line, *text;
+        } rows[] = {
+                {ask_print_queue, &queue_command, "queue", "nothing waits\n"},
+                {ask_print_tenants, &tenants_command, "tenants", "there is no tenant"},
+                {ask_print_notices, &notices_command, "notices", "no work has been told to stop\n"},
+                {tokens_print, &token_command, "token list", "there is no token"},
+                {pool_print, &pool_command, "pool", "there is no device\n"},
+                {submit_print_dry, &submit_command, "submit", "nothing was submitted\n"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                char *text = print(rows[i].print, rows[i].command, rows[i].line, 80, "{}");
+                check_has(text, rows[i].text);
+                free(text);
+        }
+}
+
+static void long_words_are_cut_between_characters(void **state)
+{
+        (void)state;
+        char buf[JSON_IN_MAX], text[600] = "a";
+        for (size_t i = 0; i < 250; i++)
+                strcat(text, "\u00fc");
+        json_t *object = json_pack("{s: s}", "key", text);
+        json_in_words(object, "key", buf);
+        assert_int_equal(strlen(buf), JSON_IN_MAX - 1);
+        assert_memory_equal(buf, text, strlen(buf));
+        json_object_set_new(object, "key", json_string(text + 1));
+        json_in_words(object, "key", buf);
+        assert_int_equal(strlen(buf), JSON_IN_MAX - 2); /* not half a character */
+        json_decref(object);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(work_is_listed_and_cut_to_the_width),
+                cmocka_unit_test(one_is_shown_with_all_that_is_known),
+                cmocka_unit_test(what_a_server_says_cannot_move_the_cursor),
+                cmocka_unit_test(devices_that_look_alike_stand_in_one_line),
+                cmocka_unit_test(usage_has_the_columns_that_were_asked_for),
+                cmocka_unit_test(lists_that_are_empty_say_so),
+                cmocka_unit_test(long_words_are_cut_between_characters),
+        };
+        setlocale(LC_CTYPE, "C.UTF-8");
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
