@@ -189,9 +189,10 @@ class Client(threading.Thread):
         self.idle = threading.Event()
         self.count = 0
         self.own = []
+        self.pending = None             # a request that is to be repeated
 
     def run(self):
-        connection, pending = None, None
+        connection = None
         while not self.ends.is_set():
             if self.paused.is_set():
                 self.idle.set()
@@ -201,7 +202,7 @@ class Client(threading.Thread):
             try:
                 if not connection:
                     connection = Connection(self.server.socket)
-                pending = self.ask(connection, pending)
+                self.ask(connection)
             except (OSError, http.client.HTTPException, ValueError):
                 if connection:
                     connection.close()
@@ -209,29 +210,27 @@ class Client(threading.Thread):
                 time.sleep(0.002)
         self.idle.set()
 
-    def ask(self, connection, pending):
-        """One request; what is to be repeated when it gets no answer is kept in self.pending."""
+    def ask(self, connection):
         time.sleep(0.002)               # a load that the checks can follow
-        if not pending and self.own and (len(self.own) > OWN_MAX or self.random.random() < 0.2):
+        if not self.pending and self.own and (len(self.own) > OWN_MAX or
+                                              self.random.random() < 0.2):
             self.cancel(connection)
-            return None
-        if pending:
+            return
+        if self.pending:
             self.book.repeated += 1
-        else:
-            pending = self.draw()
-        self.pending = pending
-        key, body = pending
+        self.pending = self.pending or self.draw()
+        key, body = self.pending
         status, answer = call(connection, "POST", "/v1/workloads", body, {"Idempotency-Key": key})
         if status == 503:
             self.book.errors += 1
             time.sleep(0.01)
-            return pending
+            return
+        self.pending = None
         if status != 201:
             self.book.find(f"submit: {status} {answer}")
-            return None
+            return
         self.book.submitted(key, answer)
         self.own.append(answer["id"])
-        return None
 
     def draw(self):
         self.count += 1
@@ -266,7 +265,7 @@ def check_works(connection, book, numbers):
                       loss=True)
         elif answer["state"] not in LEGAL:
             book.find(f"workload {number} is '{answer['state']}'")
-        elif number in book.cancelled and answer["state"] not in ENDED | {"cancelling"}:
+        elif number in book.cancelled and answer["state"] not in ENDED | {"cancelling", "stopping"}:
             book.find(f"workload {number} was cancelled, and is '{answer['state']}'", loss=True)
 
 
