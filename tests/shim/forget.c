@@ -8,6 +8,7 @@
  * FORGET_FILES is what their paths begin with; those that end in -shm are memory and do not count.
  * A record: i64 offset, i64 size of the file before, u32 bytes; then so many old bytes.
  */
+#undef _FILE_OFFSET_BITS                /* both names of each call are taken over */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -34,10 +35,10 @@ static void *next(const char *name)
 static const char *watched(int fd, char path[PATH_MAX])
 {
         const char *begin = getenv("FORGET_FILES");
-        char link[64];
+        char entry[64];
 
-        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-        ssize_t length = readlink(link, path, PATH_MAX - 1);
+        snprintf(entry, sizeof entry, "/proc/self/fd/%d", fd);
+        ssize_t length = readlink(entry, path, PATH_MAX - 1);
         if (!begin || length <= 0)
                 return NULL;
         path[length] = '\0';
@@ -108,10 +109,6 @@ static int after_sync(int fd, int rc)
         }
         return rc;
 }
-
-/* The C library's names for them. */
-ssize_t pwrite(int fd, const void *bytes, size_t size, off_t at);
-ssize_t pwrite64(int fd, const void *bytes, size_t size, off64_t at);
 
 static ssize_t do_pwrite(int fd, const void *bytes, size_t size, off64_t at)
 {
