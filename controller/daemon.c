@@ -346,9 +346,10 @@ static int serve(struct daemon *daemon, struct err *err)
         int rc = open_live(daemon, err);
 
         if (rc == 0)
+                start_clock(daemon);    /* before anybody knows that it is there, and ends it */
+        if (rc == 0)
                 rc = listen_all(daemon, err);
         if (rc == 0) {
-                start_clock(daemon);
                 (void)activation_ready(NULL);
                 (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
         }
