@@ -16,6 +16,8 @@ struct daemon_options {
         const char *listens[DAEMON_LISTENS_MAX];        /* "unix:PATH", "tcp:ADDRESS:PORT" */
         unsigned listens_count;
         const char *pool, *policy;      /* documents set at start, where they differ; NULL: none */
+        bool store_unsafe;              /* commits are not synced: only so that a test can show that
+                                           it would find the loss */
         bool simulate;                  /* nodes have no agents: they are played */
         int64_t tick_ms, lease_ms;
         uint32_t requests_per_s;        /* of one peer; 0: any number */

@@ -38,7 +38,7 @@ static const char help[] =
         "answered is on the disk, and work goes on.\n";
 
 enum {
-        OPTION_STORE = 256, OPTION_LISTEN, OPTION_POOL, OPTION_POLICY, OPTION_SIMULATE,
+        OPTION_STORE = 256, OPTION_LISTEN, OPTION_POOL, OPTION_POLICY, OPTION_UNSAFE, OPTION_SIMULATE,
         OPTION_TICK, OPTION_LEASE, OPTION_REQUESTS, OPTION_SNAPSHOT, OPTION_NODES, OPTION_WORKLOADS, OPTION_HELP,
         OPTION_VERSION
 };
@@ -70,6 +70,9 @@ static int take_option(int option, const char *value, struct daemon_options *opt
                 break;
         case OPTION_POLICY:
                 options->policy = value;
+                break;
+        case OPTION_UNSAFE:
+                options->store_unsafe = true;
                 break;
         case OPTION_SIMULATE:
                 options->simulate = true;
@@ -106,6 +109,8 @@ int main(int argc, char **argv)
                 {"listen", required_argument, NULL, OPTION_LISTEN},
                 {"pool", required_argument, NULL, OPTION_POOL},
                 {"policy", required_argument, NULL, OPTION_POLICY},
+                /* Not in the help: for tests/kill_daemon.py, which must find what this loses. */
+                {"unsafe-store-for-tests", no_argument, NULL, OPTION_UNSAFE},
                 {"simulate", no_argument, NULL, OPTION_SIMULATE},
                 {"tick", required_argument, NULL, OPTION_TICK},
                 {"lease", required_argument, NULL, OPTION_LEASE},
