@@ -31,7 +31,7 @@ ARROWS = {
 }
 
 # What a program begins with stands in the top meson.build.
-PROGRAMS = {("agent", "main.c"), ("cli", "main.c")}
+PROGRAMS = {("agent", "main.c"), ("cli", "main.c"), ("controller", "main.c")}
 
 # The engine is a pure library: no file, clock, chance, thread or floating point; these suffice.
 ENGINE_SYSTEM = {"assert.h", "inttypes.h", "limits.h", "stdalign.h", "stdarg.h", "stdbool.h",
