@@ -9,7 +9,9 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "controller/live.h"
+#include "controller/persons.h"
 #include "controller/works.h"
 #include "net/problem.h"
 #include "net/uri.h"
@@ -22,33 +24,6 @@ int64_t api_now_ms(void)
 
         (void)clock_gettime(CLOCK_REALTIME, &now);
         return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-/* ---- who asks ---- */
-
-bool api_begin(struct api *api, struct http_exchange *exchange, const struct route_match *match,
-               struct call *ret_call)
-{
-        const struct http_peer *peer = http_peer(exchange);
-        struct call call = {.api = api, .live = api->live, .exchange = exchange, .match = match};
-        struct err err = {0};
-
-        if (peer->kind == HTTP_PEER_UNIX) {
-                access_of_uid(peer->uid, api->own_uid, core_tenancy(api->live->core), &call.who);
-                if (call.who.pool_role == POOL_ROLE_NONE && call.who.grants_count == 0)
-                        (void)err_set(&err, ERR_DENIED,
-                                      "%s (uid %u) is no principal of this pool: ask an operator "
-                                      "to add 'principals: [{name: ..., uid: %u, tenants: ...}]' "
-                                      "to the policy",
-                                      call.who.name, peer->uid, peer->uid);
-        } else {
-                (void)err_set(&err, ERR_DENIED, "a token or a client certificate is needed here");
-        }
-        *ret_call = call;
-        if (err.code == ERR_OK)
-                return true;
-        problem_answer(exchange, peer->kind == HTTP_PEER_UNIX ? 403 : 401, &err, NULL);
-        return false;
 }
 
 /* ---- answering ---- */
@@ -118,12 +93,45 @@ void api_ignore(void *arg, int rc, const struct err *err)
 
 void api_commit(struct call *call, struct act *act, unsigned status, json_t *json)
 {
-        struct reply *reply = new_reply(call, status, json);
+        api_commit_apart(call, act, status, json, NULL);
+}
 
-        if (reply)
-                core_commit(act, reply_done, reply);
-        else
+void api_commit_apart(struct call *call, struct act *act, unsigned status, json_t *json,
+                      const char *kept)
+{
+        struct reply *reply = new_reply(call, status, json);
+        struct err err;
+
+        if (!reply) {
                 core_commit(act, api_ignore, NULL);
+                return;
+        }
+        if (api_keep_key(call, act, status, kept ? kept : reply->text, &err) == 0) {
+                core_commit(act, reply_done, reply);
+                return;
+        }
+        core_undo(act);                 /* else a repetition would do it twice */
+        core_commit(act, api_ignore, NULL);
+        free(reply->text);
+        mem_free(reply);
+        api_fail(call, &err);
+}
+
+bool api_not_too_often(struct call *call)
+{
+        int64_t wait_ms = persons_take(call->api->persons, call->who.name, call->api->person_per_s,
+                                       time_monotonic_ns() / 1000000 + 1);
+        char after[24];
+        struct err err;
+
+        if (wait_ms == 0)
+                return true;
+        (void)snprintf(after, sizeof after, "%" PRId64, (wait_ms + 999) / 1000);
+        (void)http_answer_header(call->exchange, "Retry-After", after);
+        (void)err_set(&err, ERR_FULL, "%s asks more than %" PRIu32 " times a second",
+                      call->who.name, call->api->person_per_s);
+        problem_answer(call->exchange, 429, &err, NULL);
+        return false;
 }
 
 struct act *api_act(struct call *call)

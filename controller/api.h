@@ -13,17 +13,23 @@
 #include "base/err.h"
 #include "controller/access.h"
 #include "net/routes.h"
+#include "store/store.h"
 
 struct act;
 struct events;
 struct live;
 struct metrics;
+struct persons;
+struct tokens;
 struct work;
 
 struct api {
         struct live *live;
         struct events *events;
         struct metrics *metrics;
+        struct tokens *tokens;
+        struct persons *persons;
+        uint32_t person_per_s;          /* requests of one person; 0: any number */
         uint32_t own_uid;
         const char *version;
 };
@@ -47,11 +53,17 @@ struct call {
         struct http_exchange *exchange;
         const struct route_match *match;
         struct who who;
+        uint64_t token;                 /* that it was asked with; 0: none */
+        int64_t token_until_ms;         /* 0: that does not expire */
+        const char *key;                /* Idempotency-Key; NULL: none */
+        uint8_t request[STORE_HASH_BYTES];      /* with it: what is asked for */
 };
 
-/* False: who asks is nobody; it has been answered. */
+/* False: it has been answered, for who asks is nobody, asks too often, or has asked before. */
 bool api_begin(struct api *api, struct http_exchange *exchange, const struct route_match *match,
                struct call *ret_call);
+/* What an agent does: it, for its own node, and operators. 0 or -ERR_DENIED. */
+int api_need_node(struct call *call, struct err *err);
 /* The wall clock. */
 int64_t api_now_ms(void);
 
@@ -60,8 +72,12 @@ void api_fail(struct call *call, const struct err *err);
 /* Answers, when all that was decided until now is durable; takes the value (NULL: out of memory). */
 void api_reply(struct call *call, unsigned status, json_t *json);
 void api_reply_text(struct call *call, const char *type, const char *bytes, size_t size);
-/* Answers when the act is durable. */
+/* Answers when the act is durable; the same again to who repeats it with its Idempotency-Key. */
 void api_commit(struct call *call, struct act *act, unsigned status, json_t *json);
+
+/* The same, and who repeats it gets `kept` instead: where the answer may be kept nowhere. */
+void api_commit_apart(struct call *call, struct act *act, unsigned status, json_t *json,
+                      const char *kept);
 
 /* An act in the name of who asks, with the reason they gave. NULL: answered. */
 struct act *api_act(struct call *call);

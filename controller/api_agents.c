@@ -140,7 +140,7 @@ void post_exchange(struct http_exchange *exchange, const struct route_match *mat
                 return;
         const char *name = route_param(match, "node");
         node = nodes_find(call.live->nodes, name);
-        int rc = access_need(&call.who, ACTION_OPERATE, NULL, "nodes", &err);
+        int rc = api_need_node(&call, &err);
         if (rc == 0 && (!node || !node->described || call.live->simulated))
                 rc = err_set(&err, ERR_NOT_FOUND,
                              "the pool document has no node '%s' that has an agent", name);

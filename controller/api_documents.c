@@ -31,37 +31,52 @@ static bool wanted_revision(struct call *call, uint64_t *ret_revision)
         return false;
 }
 
+static void put_text(struct call *call, struct document_put *document, put_document *change)
+{
+        struct act *act = api_act(call);
+        struct err err;
+
+        if (!act)
+                return;
+        document->by = call->who.name;
+        if (change(call->live, act, document, &err) < 0) {
+                json_decref(document->warnings);
+                core_commit(act, api_ignore, NULL);
+                api_fail(call, &err);
+                return;
+        }
+        json_t *json = json_object();
+        view_set(json, "revision", json_integer((json_int_t)document->revision));
+        view_set(json, "dry_run", json_boolean(document->dry_run));
+        view_set(json, "warnings", document->warnings);
+        api_commit(call, act, 200, json);
+}
+
+/* False: answered. */
+static bool may_put(struct call *call, struct document_put *document)
+{
+        struct err err;
+
+        if (!api_query_flag(call, "dry_run", &document->dry_run) ||
+            !wanted_revision(call, &document->wanted))
+                return false;
+        if (access_need(&call->who, ACTION_OPERATE, NULL, "the pool", &err) == 0)
+                return true;
+        api_fail(call, &err);
+        return false;
+}
+
 static void put(struct http_exchange *exchange, const struct route_match *match, void *arg,
                 put_document *change)
 {
         struct document_put document = {0};
         struct call call;
-        struct err err;
         size_t size;
 
-        if (!api_begin(arg, exchange, match, &call) ||
-            !api_query_flag(&call, "dry_run", &document.dry_run) ||
-            !wanted_revision(&call, &document.wanted))
+        if (!api_begin(arg, exchange, match, &call) || !may_put(&call, &document))
                 return;
-        if (access_need(&call.who, ACTION_OPERATE, NULL, "the pool", &err) < 0) {
-                api_fail(&call, &err);
-                return;
-        }
         document.text = http_body(exchange, &size);
-        struct act *act = api_act(&call);
-        if (!act)
-                return;
-        if (change(call.live, act, &document, &err) < 0) {
-                json_decref(document.warnings);
-                core_commit(act, api_ignore, NULL);
-                api_fail(&call, &err);
-                return;
-        }
-        json_t *json = json_object();
-        view_set(json, "revision", json_integer((json_int_t)document.revision));
-        view_set(json, "dry_run", json_boolean(document.dry_run));
-        view_set(json, "warnings", document.warnings);
-        api_commit(&call, act, 200, json);
+        put_text(&call, &document, change);
 }
 
 void put_policy(struct http_exchange *exchange, const struct route_match *match, void *arg)
@@ -99,10 +114,110 @@ static void get(struct call *call, enum object_kind kind, uint64_t revision, con
 
 void get_policy(struct http_exchange *exchange, const struct route_match *match, void *arg)
 {
+        int64_t revision = 0;
         struct call call;
 
-        if (api_begin(arg, exchange, match, &call))
-                get(&call, OBJECT_POLICY, core_policy_revision(call.live->core), "policy");
+        if (api_begin(arg, exchange, match, &call) &&
+            api_query_number(&call, "revision", 1, INT64_MAX, &revision))
+                get(&call, OBJECT_POLICY,
+                    revision ? (uint64_t)revision : core_policy_revision(call.live->core),
+                    "policy");
+}
+
+/* ---- revisions ---- */
+
+struct revisions {
+        json_t *rows;
+        uint64_t in_force, last;
+        int64_t left;
+        bool more;
+};
+
+static int see_revision(void *arg, const struct object *object, struct err *err)
+{
+        struct revisions *revisions = arg;
+        json_t *row;
+
+        (void)err;
+        if (revisions->left-- == 0) {
+                revisions->more = true;
+                return 1;
+        }
+        row = json_object();
+        view_set(row, "revision", json_integer((json_int_t)object->id));
+        view_set(row, "set", view_time(object->created_ms));
+        view_set(row, "by", json_string(object->owner));
+        view_set(row, "in_force", json_boolean(object->id == revisions->in_force));
+        (void)json_array_append_new(revisions->rows, row);
+        revisions->last = object->id;
+        return 0;
+}
+
+/* Newest first. */
+void get_policy_revisions(struct http_exchange *exchange, const struct route_match *match,
+                          void *arg)
+{
+        int64_t limit = API_LIMIT_DEFAULT, after = 0;
+        struct call call;
+        struct err err;
+
+        if (!api_begin(arg, exchange, match, &call) ||
+            !api_query_number(&call, "limit", 1, API_LIMIT_MAX, &limit) ||
+            !api_query_number(&call, "after", 1, INT64_MAX, &after))
+                return;
+        if (access_need(&call.who, ACTION_SEE_ALL, NULL, "the policy", &err) < 0) {
+                api_fail(&call, &err);
+                return;
+        }
+        struct revisions revisions = {.rows = json_array(), .left = limit,
+                                      .in_force = core_policy_revision(call.live->core)};
+        const struct object_filter filter = {.kind = OBJECT_POLICY, .live = true, .ended = true,
+                                             .after_id = (uint64_t)after};
+        if (objects_list(core_view(call.live->core), &filter, see_revision, &revisions, &err) < 0) {
+                json_decref(revisions.rows);
+                api_fail(&call, &err);
+                return;
+        }
+        json_t *json = json_object();
+        view_set(json, "revisions", revisions.rows);
+        if (revisions.more)
+                view_set(json, "next", json_integer((json_int_t)revisions.last));
+        api_reply(&call, 200, json);
+}
+
+/* An earlier one comes into force again, as a new revision. */
+void post_rollback(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        struct document_put document = {0};
+        struct object_copy *copy;
+        struct call call;
+        struct err err;
+        json_t *body;
+
+        if (!api_begin(arg, exchange, match, &call) || !may_put(&call, &document) ||
+            !(body = api_body(&call)))
+                return;
+        json_int_t revision = json_integer_value(json_object_get(body, "revision"));
+        json_decref(body);
+        if (revision < 1) {
+                (void)err_set(&err, ERR_INPUT, "field 'revision': which one shall come back?");
+                api_fail(&call, &err);
+        } else if (objects_get(core_view(call.live->core), OBJECT_POLICY, (uint64_t)revision, &copy,
+                               &err) < 0) {
+                api_fail(&call, &err);
+        } else {
+                char *text = mem_new(copy->object.size + 1, 1);
+                if (text) {
+                        memcpy(text, copy->object.body, copy->object.size);
+                        document.text = text;
+                        put_text(&call, &document, live_put_policy);
+                } else {
+                        (void)err_set(&err, ERR_NOMEM, "out of memory");
+                        api_fail(&call, &err);
+                }
+                mem_free(text);
+                mem_free(copy);
+        }
 }
 
 void get_pool_document(struct http_exchange *exchange, const struct route_match *match, void *arg)

@@ -96,6 +96,8 @@ void get_events(struct http_exchange *exchange, const struct route_match *match,
             !api_query_number(&call, "workload", 1, INT64_MAX, &workload) ||
             !asked_after(&call, &wish))
                 return;
+        wish.token = call.token;
+        wish.until_ms = call.token_until_ms;
         if (make_wish(&call, tenant, (uint64_t)workload, &wish, &err) < 0)
                 api_fail(&call, &err);
         else

@@ -6,6 +6,14 @@
 
 void api_ignore(void *arg, int rc, const struct err *err);      /* a core_done */
 
+/* For api_begin() and api_commit(): true, where it has been answered, or will be (api_keys.c). */
+bool api_answered_before(struct call *call);
+/* With the act, where the request has a key. 0, -ERR_INPUT, -ERR_FULL, -ERR_NOMEM. */
+int api_keep_key(struct call *call, struct act *act, unsigned status, const char *answer,
+                 struct err *err);
+/* False: answered with 429. */
+bool api_not_too_often(struct call *call);
+
 /* api_workloads.c */
 route_handler post_workload, get_workloads, get_workload, delete_workload, get_explanation,
         post_hold, post_release, post_restart, post_preempt;
@@ -13,7 +21,10 @@ route_handler post_workload, get_workloads, get_workload, delete_workload, get_e
 route_handler get_queue, get_pool, get_nodes, get_idle, get_fits, get_tenants, get_notices,
         post_drain, post_undrain, post_freeze, get_health, get_ready, get_version, get_metrics;
 /* api_documents.c */
-route_handler get_policy, put_policy, get_pool_document, put_pool_document;
+route_handler get_policy, put_policy, get_policy_revisions, post_rollback, get_pool_document,
+        put_pool_document;
+/* api_tokens.c */
+route_handler post_token, get_tokens, delete_token;
 /* api_usage.c */
 route_handler get_usage;
 /* api_events.c */

@@ -138,7 +138,7 @@ void post_answer(struct http_exchange *exchange, const struct route_match *match
         node = nodes_find(call.live->nodes, route_param(match, "node"));
         const char *body = http_body(exchange, &size);
         uint64_t id = strtoull(route_param(match, "request"), NULL, 10);
-        if (access_need(&call.who, ACTION_OPERATE, NULL, "nodes", &err) == 0 &&
+        if (api_need_node(&call, &err) == 0 &&
             (!node || !wants_take(call.live->wants, id, node, &want)))
                 (void)err_set(&err, ERR_NOT_FOUND, "nobody waits for this answer");
         else if (err.code == ERR_OK) {

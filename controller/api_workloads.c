@@ -17,7 +17,6 @@
 #include "proto/explain_json.h"
 #include "proto/explain_text.h"
 #include "proto/workload_doc.h"
-#include "store/keys.h"
 
 /* ---- submitting ---- */
 
@@ -66,87 +65,6 @@ static json_t *fresh_list(struct call *call, const struct submission *submission
         view_set(json, "name", json_string(submission->document->name));
         view_set(json, "workloads", list);
         return json;
-}
-
-/* A request whose key is on its way to the disk with the first one. */
-struct repeated {
-        struct call call;
-        char key[KEY_MAX + 1];
-        uint8_t hash[STORE_HASH_BYTES];
-};
-
-static bool answered_before(struct call *call, const char *key, const uint8_t hash[]);
-
-static void repeat_done(void *arg, int rc, const struct err *err)
-{
-        static const struct err gone = {ERR_IO, "the first request with this key came to nothing: "
-                                                "try again"};
-        struct repeated *repeated = arg;
-
-        if (rc < 0)
-                problem_answer(repeated->call.exchange, 503, err, NULL);
-        else if (!answered_before(&repeated->call, repeated->key, repeated->hash))
-                problem_answer(repeated->call.exchange, 503, &gone, NULL);
-        mem_free(repeated);
-}
-
-/* It waits for the first one, and gets its answer. */
-static void wait_for_first(struct call *call, const char *key, const uint8_t hash[])
-{
-        struct repeated *repeated = mem_new(1, sizeof *repeated);
-        struct err err;
-
-        if (!repeated || !str_copy(repeated->key, sizeof repeated->key, key)) {
-                mem_free(repeated);
-                (void)err_set(&err, ERR_NOMEM, "out of memory");
-                api_fail(call, &err);
-                return;
-        }
-        repeated->call = *call;
-        memcpy(repeated->hash, hash, sizeof repeated->hash);
-        core_when_durable(call->live->core, repeat_done, repeated);
-}
-
-/* The first answer again, where the key is known. True: answered, or it will be. */
-static bool answered_before(struct call *call, const char *key, const uint8_t hash[])
-{
-        struct key_entry entry;
-        struct err err;
-
-        if (core_holds_key(call->live->core, call->who.name, key)) {
-                wait_for_first(call, key, hash);
-                return true;
-        }
-        int rc = keys_find(core_view(call->live->core), call->who.name, key, hash, api_now_ms(),
-                           &entry, &err);
-
-        if (rc == -ERR_NOT_FOUND)
-                return false;
-        if (rc == 0) {
-                http_answer(call->exchange, entry.status, "application/json", entry.body,
-                            entry.size);
-                mem_free((void *)(uintptr_t)entry.body);
-                return true;
-        }
-        problem_answer(call->exchange, rc == -ERR_EXISTS ? 409 : 503, &err, NULL);
-        return true;
-}
-
-static int keep_key(struct call *call, struct act *act, const char *key, const uint8_t hash[],
-                    unsigned status, const json_t *json, struct err *err)
-{
-        char *text = json_dumps(json, JSON_COMPACT);
-        struct key_entry entry = {.actor = call->who.name,
-                                  .key = key,
-                                  .until_ms = api_now_ms() + KEY_LIFE_MS,
-                                  .status = status,
-                                  .body = text,
-                                  .size = text ? strlen(text) : 0};
-
-        memcpy(entry.request, hash, sizeof entry.request);
-        int rc = text ? core_key(act, &entry, err) : -ERR_NOMEM;
-        free(text);
-        return rc;
 }
 
 static void explain_submission(struct call *call, struct submission *submission)
@@ -202,13 +120,11 @@ static void answer_refused(struct call *call, struct submission *submission,
         mem_free(record);
 }
 
-static void submit(struct call *call, struct submission *submission, const char *key,
-                   const uint8_t hash[])
+static void submit(struct call *call, struct submission *submission)
 {
         struct submitted submitted;
         struct err err = {0};
         struct act *act = api_act(call);
-        json_t *json;
 
         if (!act)
                 return;
@@ -223,21 +139,12 @@ static void submit(struct call *call, struct submission *submission, const char 
                 answer_refused(call, submission, &submitted);
                 return;
         }
-        json = fresh_list(call, submission, &submitted);
-        if (key && json && keep_key(call, act, key, hash, 201, json, &err) < 0) {
-                core_undo(act);         /* else a repetition would submit it twice */
-                core_commit(act, api_ignore, NULL);
-                json_decref(json);
-                api_fail(call, &err);
-                return;
-        }
-        api_commit(call, act, 201, json);
+        api_commit(call, act, 201, fresh_list(call, submission, &submitted));
 }
 
 void post_workload(struct http_exchange *exchange, const struct route_match *match, void *arg)
 {
         struct submission submission = {0};
-        uint8_t hash[STORE_HASH_BYTES];
         struct call call;
         struct err err;
         bool dry_run = false;
@@ -246,13 +153,7 @@ void post_workload(struct http_exchange *exchange, const struct route_match *mat
         if (!api_begin(arg, exchange, match, &call) ||
             !api_query_flag(&call, "dry_run", &dry_run))
                 return;
-        const char *key = http_header(exchange, "Idempotency-Key");
         const char *body = http_body(exchange, &size);
-        if (key) {
-                key_request_hash("postWorkload", body, size, hash);
-                if (answered_before(&call, key, hash))
-                        return;
-        }
         if (submission_read(call.live->core, body, size, api_body_is_json(&call),
                             access_home(&call.who), &submission, &err) < 0 ||
             access_need(&call.who, ACTION_SUBMIT, submission.document->tenant,
@@ -261,7 +162,7 @@ void post_workload(struct http_exchange *exchange, const struct route_match *mat
         else if (dry_run)
                 explain_submission(&call, &submission);
         else
-                submit(&call, &submission, key, hash);
+                submit(&call, &submission);
         submission_done(&submission);
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -16,7 +17,10 @@
 #include "controller/events.h"
 #include "controller/live.h"
 #include "controller/metrics.h"
+#include "controller/persons.h"
 #include "controller/simulated.h"
+#include "controller/tls_files.h"
+#include "controller/tokens.h"
 #include "controller/usage.h"
 #include "engine/memo.h"
 #include "net/activation.h"
@@ -34,7 +38,7 @@ struct daemon {
         uv_loop_t loop;
         uv_async_t committed;
         uv_timer_t tick, play;
-        uv_signal_t term, interrupt;
+        uv_signal_t term, interrupt, hangup;
         struct model_table *models;
         struct live live;
         struct api api;
@@ -187,6 +191,7 @@ static int put_file(struct daemon *daemon, const char *path, const char *in_forc
                 return 0;
         }
         document.text = text;
+        document.by = "berthd";
         act = core_begin(daemon->live.core, "berthd", path, api_now_ms(), err);
         rc = act ? put(&daemon->live, act, &document, err) : -ERR_IO;
         if (act)
@@ -214,6 +219,16 @@ static char *document_in_force(struct daemon *daemon, enum object_kind kind, uin
         return text;
 }
 
+static int put_policy_file(struct daemon *daemon, struct err *err)
+{
+        char *there = document_in_force(daemon, OBJECT_POLICY,
+                                        core_policy_revision(daemon->live.core));
+        int rc = put_file(daemon, daemon->options->policy, there, live_put_policy, err);
+
+        mem_free(there);
+        return rc;
+}
+
 static int put_documents(struct daemon *daemon, struct err *err)
 {
         const struct daemon_options *options = daemon->options;
@@ -224,13 +239,29 @@ static int put_documents(struct daemon *daemon, struct err *err)
                 rc = put_file(daemon, options->pool, there, live_put_pool, err);
                 mem_free(there);
         }
-        if (rc == 0 && options->policy) {
-                char *there = document_in_force(daemon, OBJECT_POLICY,
-                                                core_policy_revision(daemon->live.core));
-                rc = put_file(daemon, options->policy, there, live_put_policy, err);
-                mem_free(there);
-        }
+        if (rc == 0 && options->policy)
+                rc = put_policy_file(daemon, err);
         return rc;
+}
+
+/* What can be read anew is; what is wrong with it is said, and what was there stays. */
+static void on_hangup(uv_signal_t *signal, int number)
+{
+        struct daemon *daemon = signal->data;
+        const struct daemon_options *options = daemon->options;
+        struct tls_files files = {0};
+        struct err err;
+
+        (void)number;
+        say("reading anew:", "a signal came");
+        if (options->tls_certificate &&
+            (tls_files_read(options->tls_certificate, options->tls_key, options->client_ca, &files,
+                            &err) < 0 ||
+             http_tls_set(daemon->http, &files.tls, &err) < 0))
+                say("certificate not taken:", "%s", err.text);
+        tls_files_done(&files);
+        if (options->policy && put_policy_file(daemon, &err) < 0)
+                say("policy not taken:", "%s", err.text);
 }
 
 static int open_live(struct daemon *daemon, struct err *err)
@@ -260,7 +291,11 @@ static int open_live(struct daemon *daemon, struct err *err)
         }
         daemon->api.events = daemon->events = events_new(daemon->live.core);
         daemon->api.metrics = daemon->metrics = metrics_new(&daemon->live, daemon->events);
-        if (!daemon->events || !daemon->metrics)
+        daemon->api.persons = persons_new();
+        rc = tokens_open(daemon->live.core, &daemon->api.tokens, err);
+        if (rc)
+                return rc;
+        if (!daemon->events || !daemon->metrics || !daemon->api.persons)
                 return err_set(err, ERR_NOMEM, "out of memory");
         daemon->snapshot_seq = told.snapshot_seq;
         if (options->store_unsafe)
@@ -275,8 +310,10 @@ static int open_live(struct daemon *daemon, struct err *err)
 
 static int listen_on(struct daemon *daemon, const char *where, struct err *err)
 {
+        unsigned flags = daemon->options->tls_certificate ? HTTP_LISTEN_TLS : 0;
         char address[HTTP_ADDRESS_MAX];
         const char *colon;
+        uint16_t port = 0;
         int rc;
 
         if (strncmp(where, "unix:", 5) == 0)
@@ -285,34 +322,64 @@ static int listen_on(struct daemon *daemon, const char *where, struct err *err)
                  (size_t)(colon - where - 4) < sizeof address) {
                 memcpy(address, where + 4, (size_t)(colon - where - 4));
                 address[colon - where - 4] = '\0';
-                rc = http_listen_tcp(daemon->http, address, (uint16_t)atoi(colon + 1), 0, NULL,
+                rc = http_listen_tcp(daemon->http, address, (uint16_t)atoi(colon + 1), flags, &port,
                                      err);
         } else {
                 rc = err_set(err, ERR_INPUT, "'%s': write unix:PATH or tcp:ADDRESS:PORT", where);
         }
-        if (rc == 0)
+        if (rc == 0 && port)
+                say("listening", "on=%s port=%u tls=%d", where, port, flags != 0);
+        else if (rc == 0)
                 say("listening", "on=%s", where);
         return rc;
 }
 
-static int listen_all(struct daemon *daemon, struct err *err)
+static int new_server(struct daemon *daemon, struct err *err)
 {
+        const struct daemon_options *options = daemon->options;
+        struct tls_files files = {0};
         struct http_setup setup = {.limits = http_limits_default,
                                    .handler = routes_serve,
                                    .arg = &daemon->routes};
-        struct activation sockets;
-        int rc;
+        int rc = 0;
 
-        setup.limits.rate_per_s = daemon->options->requests_per_s;
+        setup.limits.rate_per_s = options->requests_per_s;
         setup.answered = metrics_answered;
         setup.answered_arg = daemon->metrics;
-        rc = http_new(&daemon->loop, &setup, &daemon->http, err);
+        if (options->tls_certificate) {
+                rc = tls_files_read(options->tls_certificate, options->tls_key, options->client_ca,
+                                    &files, err);
+                setup.tls = &files.tls;
+        }
+        if (rc == 0)
+                rc = http_new(&daemon->loop, &setup, &daemon->http, err);
+        tls_files_done(&files);
         metrics_serve(daemon->metrics, daemon->http);
+        return rc;
+}
+
+/* What is inherited: TCP with TLS, where there is a certificate. */
+static int listen_inherited(struct daemon *daemon, int fd, struct err *err)
+{
+        struct sockaddr_storage address = {0};
+        socklen_t size = sizeof address;
+        bool is_unix = getsockname(fd, (struct sockaddr *)&address, &size) == 0 &&
+                       address.ss_family == AF_UNIX;
+
+        return http_listen_fd(daemon->http, fd,
+                              daemon->options->tls_certificate && !is_unix ? HTTP_LISTEN_TLS : 0,
+                              err);
+}
+
+static int listen_all(struct daemon *daemon, struct err *err)
+{
+        struct activation sockets;
+        int rc = new_server(daemon, err);
 
         if (rc == 0)
                 rc = activation_take(&sockets, err);
         for (unsigned s = 0; rc == 0 && s < sockets.count; s++)
-                rc = http_listen_fd(daemon->http, sockets.sockets[s].fd, 0, err);
+                rc = listen_inherited(daemon, sockets.sockets[s].fd, err);
         for (unsigned l = 0; rc == 0 && l < daemon->options->listens_count; l++)
                 rc = listen_on(daemon, daemon->options->listens[l], err);
         return rc;
@@ -326,12 +393,14 @@ static void start_clock(struct daemon *daemon)
         (void)uv_timer_init(&daemon->loop, &daemon->play);
         (void)uv_signal_init(&daemon->loop, &daemon->term);
         (void)uv_signal_init(&daemon->loop, &daemon->interrupt);
+        (void)uv_signal_init(&daemon->loop, &daemon->hangup);
         daemon->tick.data = daemon->play.data = daemon->term.data = daemon->interrupt.data =
-                daemon;
+                daemon->hangup.data = daemon;
         (void)uv_timer_start(&daemon->tick, on_tick, 0, tick_ms);
         (void)uv_timer_start(&daemon->play, on_play, PLAY_EVERY_MS, PLAY_EVERY_MS);
         (void)uv_signal_start(&daemon->term, on_signal, SIGTERM);
         (void)uv_signal_start(&daemon->interrupt, on_signal, SIGINT);
+        (void)uv_signal_start(&daemon->hangup, on_hangup, SIGHUP);
 }
 
 static void close_handle(uv_handle_t *handle, void *arg)
@@ -361,6 +430,8 @@ static int serve(struct daemon *daemon, struct err *err)
         live_close(&daemon->live);      /* commits what waits */
         metrics_free(daemon->metrics);
         events_free(daemon->events);
+        tokens_free(daemon->api.tokens);
+        persons_free(daemon->api.persons);
         return rc;
 }
 
@@ -379,6 +450,7 @@ int daemon_run(const struct daemon_options *options, struct err *err)
         (void)signal(SIGPIPE, SIG_IGN);
         daemon.api = (struct api){.live = &daemon.live,
                                   .own_uid = (uint32_t)getuid(),
+                                  .person_per_s = options->requests_per_s,
                                   .version = options->version};
         daemon.routes = (struct routes){api_routes, api_routes_count, &daemon.api};
         rc = routes_check(api_routes, api_routes_count, err);

@@ -15,6 +15,9 @@ struct daemon_options {
         const char *store;              /* path of the store's file */
         const char *listens[DAEMON_LISTENS_MAX];        /* "unix:PATH", "tcp:ADDRESS:PORT" */
         unsigned listens_count;
+        const char *tls_certificate, *tls_key;  /* files, for tcp; NULL: none. Read again at */
+                                        /* SIGHUP, as is the policy's */
+        const char *client_ca;          /* signs certificates of clients; NULL: tokens only */
         const char *pool, *policy;      /* documents set at start, where they differ; NULL: none */
         bool store_unsafe;              /* commits are not synced: only so that a test can show that
                                            it would find the loss */

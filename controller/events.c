@@ -93,6 +93,8 @@ static void move_to(struct watcher *watcher, enum watcher_state state)
         }
         watcher->events->behind_count -= watcher->state == WATCHER_BEHIND;
         watcher->events->behind_count += state == WATCHER_BEHIND;
+        watcher->view->live_count -= watcher->state == WATCHER_LIVE;
+        watcher->view->live_count += state == WATCHER_LIVE;
         watcher->state = state;
         watcher->next = watcher->previous = NULL;
         list = list_of(watcher);
@@ -119,14 +121,18 @@ static void fall_behind(struct watcher *watcher, uint64_t next_id)
         move_to(watcher, WATCHER_BEHIND);
 }
 
-/* A piece to all who are up to date; who does not keep up no longer is. */
+/* A piece to all who are up to date; who does not keep up no longer is. Many are not served here at
+ * one go, but by and by, as those who are behind are. */
 void view_flush(struct view *view)
 {
+        bool many = view->live_count > EVENTS_FEW;
         struct watcher *next;
 
+        if (view->pending.size == 0 && !view->pending.failed)
+                return;
         for (struct watcher *at = view->live; at; at = next) {
                 next = at->next;
-                if (view->pending.failed ||
+                if (many || view->pending.failed ||
                     http_stream_waiting(at->stream) > FALLS_BEHIND_BYTES)
                         fall_behind(at, view->pending_from);
                 else
@@ -256,6 +262,18 @@ static void read_ring(struct watcher *watcher)
                 watcher->next_id = events->shown;
 }
 
+/* The log may already hold what is not shown yet: that comes to all at once. */
+static int read_more(struct watcher *watcher, struct err *err)
+{
+        struct events *events = watcher->events;
+        uint64_t until = events->ring_from < events->shown ? events->ring_from : events->shown;
+
+        if (watcher->next_id < events->ring_from)
+                return events_read_log(events, watcher->view, until, &watcher->next_id, err);
+        read_ring(watcher);
+        return 0;
+}
+
 static void catch_up(struct watcher *watcher)
 {
         struct events *events = watcher->events;
@@ -264,20 +282,17 @@ static void catch_up(struct watcher *watcher)
         if (http_stream_waiting(watcher->stream) > EVENTS_PIECE_BYTES)
                 return;
         events->piece.size = 0;
-        if (watcher->next_id >= events->ring_from) {
-                read_ring(watcher);
-        } else if (watcher->was_live) {
+        if (watcher->was_live && watcher->next_id < events->ring_from) {
                 events->cut_count++;
                 end_watcher(watcher);
                 return;
-        } else if (events_read_log(events, watcher->view, events->ring_from, &watcher->next_id,
-                                   &err) < 0) {
+        }
+        if (watcher->next_id < events->shown && read_more(watcher, &err) < 0) {
                 end_watcher(watcher);
                 return;
         }
         push_piece(watcher);
-        if (watcher->state == WATCHER_BEHIND && watcher->next_id >= events->shown &&
-            watcher->next_id >= events->ring_from) {
+        if (watcher->state == WATCHER_BEHIND && watcher->next_id == events->shown) {
                 view_flush(watcher->view);      /* that it has already */
                 move_to(watcher, WATCHER_LIVE);
         }

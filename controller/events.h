@@ -8,8 +8,9 @@
  *
  * What is decided hardly costs more when many watch. Each event is written once (and a second time
  * where a tenant sees less of it than an operator); watchers who want the same share a *view*, whose
- * bytes are put together once for all of them, and with more than EVENTS_FEW watchers they are sent
- * on every EVENTS_GATHER_MS only.
+ * bytes are put together once for all of them. With more than EVENTS_FEW watchers, views are sent on
+ * every EVENTS_GATHER_MS only, and the watchers of a view that has so many are served by and by, as
+ * those who are behind (below): so the loop is never held for longer than EVENTS_STEP_MS.
  *
  * From the first watcher on, the newest events are kept in a ring (EVENTS_RING of them,
  * EVENTS_RING_BYTES in all). Who comes back with an id that is still there is served from it, and

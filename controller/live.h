@@ -53,6 +53,7 @@ void live_close(struct live *live);                     /* a zeroed one is fine 
  * -ERR_IO. Warnings are written as lines to `ret_warnings` (a text of jansson's, see the code). */
 struct document_put {
         const char *text;               /* the document */
+        const char *by;                 /* who puts it, for the list of revisions */
         uint64_t wanted;
         bool dry_run;
         uint64_t revision;              /* out: that it has */

@@ -25,20 +25,20 @@ static int check_revision(uint64_t wanted, uint64_t there, const char *what, str
 }
 
 static int keep_document(struct live *live, struct act *act, enum object_kind kind,
-                         uint64_t revision, const char *name, const char *text, struct err *err)
+                         const struct document_put *put, const char *name, struct err *err)
 {
         const struct object object = {.kind = kind,
-                                      .id = revision,
+                                      .id = put->revision,
                                       .tenant = "",
                                       .name = name,
                                       .class = "",
-                                      .owner = "",
+                                      .owner = put->by ? put->by : "",
                                       .state = "set",
                                       .detail = "",
                                       .created_ms = core_now_ms(live->core),
                                       .updated_ms = core_now_ms(live->core),
-                                      .body = text,
-                                      .size = strlen(text)};
+                                      .body = put->text,
+                                      .size = strlen(put->text)};
 
         return core_put(act, &object, err);
 }
@@ -98,7 +98,7 @@ static int enforce_policy(struct live *live, struct act *act, struct document_pu
                 accounts_free(input.accounts);
         if (rc)
                 return rc;
-        rc = keep_document(live, act, OBJECT_POLICY, put->revision, "policy", put->text, err);
+        rc = keep_document(live, act, OBJECT_POLICY, put, "policy", err);
         if (rc)
                 core_undo(act);
         return rc;
@@ -267,8 +267,7 @@ int live_put_pool(struct live *live, struct act *act, struct document_put *put, 
         if (rc == 0 && !put->dry_run)
                 rc = enforce_pool(live, act, pool, err);
         if (rc == 0 && !put->dry_run)
-                rc = keep_document(live, act, OBJECT_POOL, put->revision, pool->name, put->text,
-                                   err);
+                rc = keep_document(live, act, OBJECT_POOL, put, pool->name, err);
         if (rc == 0 && !put->dry_run) {
                 take_pool(live, pool, put->revision);
                 return 0;

@@ -19,6 +19,11 @@ static const char help[] =
         "  --store FILE          the pool's store, made when there is none\n"
         "  --listen WHERE        unix:PATH, or tcp:ADDRESS:PORT; several may be given\n"
         "                        (default unix:/run/berth/berthd.sock)\n"
+        "  --tls-cert FILE, --tls-key FILE\n"
+        "                        certificate and key (PEM) for tcp; without them tcp is for this\n"
+        "                        machine only\n"
+        "  --client-ca FILE      clients may show certificates that it signed: 'CN=ana' is\n"
+        "                        principal ana of the policy\n"
         "  --pool FILE           a Pool document, set at start where it differs from the one in force\n"
         "  --policy FILE         the same for a Policy document\n"
         "  --simulate            nodes have no agents: berthd plays their work ('sleep 2' runs 2 s)\n"
@@ -35,12 +40,13 @@ static const char help[] =
         "         --pool examples/pool.yaml --policy examples/policy.yaml\n"
         "\n"
         "Ends with 0, 1 (trouble) or 2 (an option or a document is wrong). SIGTERM ends it: what was\n"
-        "answered is on the disk, and work goes on.\n";
+        "answered is on the disk, and work goes on. SIGHUP has certificates and the policy's\n"
+        "file read again.\n";
 
 enum {
         OPTION_STORE = 256, OPTION_LISTEN, OPTION_POOL, OPTION_POLICY, OPTION_UNSAFE, OPTION_SIMULATE,
         OPTION_TICK, OPTION_LEASE, OPTION_REQUESTS, OPTION_SNAPSHOT, OPTION_NODES, OPTION_WORKLOADS, OPTION_HELP,
-        OPTION_VERSION
+        OPTION_VERSION, OPTION_TLS_CERT, OPTION_TLS_KEY, OPTION_CLIENT_CA
 };
 
 static int wrong(const struct err *err)
@@ -73,6 +79,15 @@ static int take_option(int option, const char *value, struct daemon_options *opt
                 break;
         case OPTION_UNSAFE:
                 options->store_unsafe = true;
+                break;
+        case OPTION_TLS_CERT:
+                options->tls_certificate = value;
+                break;
+        case OPTION_TLS_KEY:
+                options->tls_key = value;
+                break;
+        case OPTION_CLIENT_CA:
+                options->client_ca = value;
                 break;
         case OPTION_SIMULATE:
                 options->simulate = true;
@@ -111,6 +126,9 @@ int main(int argc, char **argv)
                 {"policy", required_argument, NULL, OPTION_POLICY},
                 /* Not in the help: for tests/kill_daemon.py, which must find what this loses. */
                 {"unsafe-store-for-tests", no_argument, NULL, OPTION_UNSAFE},
+                {"tls-cert", required_argument, NULL, OPTION_TLS_CERT},
+                {"tls-key", required_argument, NULL, OPTION_TLS_KEY},
+                {"client-ca", required_argument, NULL, OPTION_CLIENT_CA},
                 {"simulate", no_argument, NULL, OPTION_SIMULATE},
                 {"tick", required_argument, NULL, OPTION_TICK},
                 {"lease", required_argument, NULL, OPTION_LEASE},
@@ -148,6 +166,10 @@ int main(int argc, char **argv)
                               argv[optind]);
         else if (!options.store)
                 (void)err_set(&err, ERR_INPUT, "--store FILE is missing: see berthd --help");
+        else if (!options.tls_certificate != !options.tls_key)
+                (void)err_set(&err, ERR_INPUT, "--tls-cert and --tls-key belong together");
+        else if (options.client_ca && !options.tls_certificate)
+                (void)err_set(&err, ERR_INPUT, "--client-ca needs --tls-cert and --tls-key");
         if (err.code != ERR_OK)
                 return wrong(&err);
         if (options.listens_count == 0)

@@ -94,7 +94,7 @@ static enum verdict verdict_of(struct metrics *metrics, const struct bucket *buc
 
 static bool room_for_verdicts(struct metrics *metrics, const struct state *state)
 {
-        if (metrics->policy_version != state->policy_version)
+        if (metrics->verdicts && metrics->policy_version != state->policy_version)
                 memset(metrics->verdicts, VERDICT_UNKNOWN, metrics->verdicts_count);
         metrics->policy_version = state->policy_version;
         if (state->buckets_count <= metrics->verdicts_count)

@@ -257,9 +257,9 @@ json_t *view_queue(struct live *live, const char *tenant, uint32_t limit)
         while (list && (slot = queue_list_next(list)) != NONE) {
                 const struct work *work = works_find(core_works(live->core),
                                                      state->workloads[slot].id);
-                position++;
                 if (!work || (tenant && !tenant_is_below(work->tenant, tenant)))
                         continue;
+                position++;             /* among one's own: how many others wait is theirs */
                 waiting++;
                 if (shown < limit) {
                         (void)json_array_append_new(rows, queue_row(live, work, slot, position));

@@ -215,6 +215,18 @@ static inline int served_follow(const struct served *served, const char *path,
         return fd;
 }
 
+/* Adds what comes at once. False: nothing comes within `ms`, or it has ended. */
+static inline bool served_hear_once(int fd, struct text *text, int ms)
+{
+        char bytes[4096];
+        struct pollfd wait = {fd, POLLIN, 0};
+        ssize_t got = poll(&wait, 1, ms) > 0 ? read(fd, bytes, sizeof bytes) : 0;
+
+        if (got > 0)
+                text_add_bytes(text, bytes, (size_t)got);
+        return got > 0;
+}
+
 /* Adds what comes, until the text holds `until` (NULL: until the stream ends) or `ms` are over.
  * False: they were, or it ended before. */
 static inline bool served_hear(int fd, struct text *text, const char *until, int ms)

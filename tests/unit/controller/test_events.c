@@ -83,6 +83,8 @@ static void live_ones_are_those_that_the_log_gives_again(void **state)
         assert_true(served_hear(fd, &live, "\n\n", 1000));
         close(fd);
         const char *events = served_events(&live);
+        for (const char *at = events; id_at(at) && id_at(behind(at)); at = behind(at))
+                assert_true(id_at(behind(at)) > id_at(at));
         char from[64];
         snprintf(from, sizeof from, "/v1/events?after=%llu",
                  (unsigned long long)id_at(events) - 1);
@@ -145,6 +147,35 @@ static void filters_leave_the_rest_out(void **state)
         assert_null(strstr(text.bytes, "\"web\""));
         assert_null(strstr(text.bytes, "time_set"));
         text_done(&text);
+}
+
+/* More than are sent to at one go: each hears all, once, in order. */
+static void many_watchers_hear_the_same(void **state)
+{
+        (void)state;
+        enum { MANY = 40, ROUNDS = 6 };
+        struct text texts[MANY] = {0};
+        int fds[MANY];
+        served_sleep_ms(400);           /* what was submitted before has ended */
+        for (unsigned w = 0; w < MANY; w++) {
+                fds[w] = served_follow(&served, "/v1/events?tenant=web", "");
+                assert_true(served_hear(fds[w], &texts[w], "retry:", 5000));
+        }
+        for (unsigned round = 0; round < ROUNDS; round++) {
+                served_submit(&served, round + 1 < ROUNDS ? "many" : "last", "web", 1, "0.1");
+                served_sleep_ms(40);
+        }
+        for (unsigned w = 0; w < MANY; w++) {
+                const char *last = "\"name\":\"last\",\"tenant\":\"web\",\"user\":\"root\","
+                                   "\"cause\":\"exited\",\"lost_ms\":0}\n\n";
+                if (!served_hear(fds[w], &texts[w], last, 10000))
+                        fail_msg("watcher %u: %s", w, texts[w].bytes);
+                assert_int_equal(count_of(texts[w].bytes, "\nevent:"), 3 * ROUNDS);
+                assert_string_equal(served_events(&texts[w]), served_events(&texts[0]));
+                close(fds[w]);
+        }
+        for (unsigned w = 0; w < MANY; w++)
+                text_done(&texts[w]);
 }
 
 static void a_number_that_is_another_nodes_now_keeps_its_name(void **state)
@@ -211,6 +242,7 @@ int main(void)
                 cmocka_unit_test(who_comes_back_gets_exactly_what_followed),
                 cmocka_unit_test(filters_leave_the_rest_out),
                 cmocka_unit_test(what_cannot_be_is_refused),
+                cmocka_unit_test(many_watchers_hear_the_same),
                 cmocka_unit_test(a_policy_that_comes_ends_every_stream),
                 cmocka_unit_test(a_number_that_is_another_nodes_now_keeps_its_name),
         };

@@ -33,6 +33,13 @@ static void ignore(void *arg, int rc, const struct err *err)
         assert_int_equal(rc, 0);
 }
 
+static void ignore_failure(void *arg, int rc, const struct err *err)
+{
+        (void)arg;
+        (void)err;
+        assert_true(rc < 0);
+}
+
 static void open_pool(void)
 {
         struct store_options store = {.path = path};
@@ -189,10 +196,35 @@ static void hours_are_told_apart_and_what_was_not_rolled_up_comes_again(void **s
         close_pool();
 }
 
+/* What was decided and is undone was never used, and what was before it is not lost. */
+static void an_act_that_is_undone_is_not_counted(void **state)
+{
+        (void)state;
+        const struct input tick = {.kind = INPUT_TICKED};
+        struct err err;
+        open_pool();
+        int64_t from = START + 50 * HOUR, later = from + 10 * 60000;
+        put_in(&tick, from + 60000);
+        struct input gone = {.kind = INPUT_NODE_REMOVED,
+                             .node_name = (uint32_t)vocab_name_find(core_state(pool.core)->vocab,
+                                                                    "gpu-01")};
+        struct act *act = core_begin(pool.core, "test", "", later, &err);
+        assert_int_equal(core_input(act, &gone, NULL, &err), 0);
+        core_undo(act);
+        core_commit(act, ignore_failure, NULL);
+        settle();
+        roll(later);
+        struct seen seen = look();
+        assert_int_equal(seen.count, 51);
+        assert_int_equal(seen.hours[50], UNITS_8 * (later - from));
+        close_pool();
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(hours_are_told_apart_and_what_was_not_rolled_up_comes_again),
+                cmocka_unit_test(an_act_that_is_undone_is_not_counted),
         };
         return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

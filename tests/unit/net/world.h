@@ -28,17 +28,9 @@
 #include <stdint.h>
 
 #include "net/http.h"
+#include "tests/unit/net/certificate.h"
 
 struct world;
-
-/* Certificates for tests, as PEM. */
-struct test_certificate {
-        char certificate[4096], key[4096];
-};
-/* Signed by `authority`, or by itself (and then it may sign others). For 127.0.0.1 and localhost,
- * and for clients; valid from a day ago, for `days`, which may be negative. */
-void test_certificate_make(const char *name, const struct test_certificate *authority, int days,
-                           struct test_certificate *ret_made);
 
 struct world_setup {
         struct http_limits limits;

@@ -1,0 +1,138 @@
+/* Who asks: by the socket, a token, or a certificate; and whether they ask too often. */
+#include "controller/api_handlers.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "controller/live.h"
+#include "controller/persons.h"
+#include "controller/tokens.h"
+#include "net/problem.h"
+
+/* The same for whatever is wrong with it. */
+static const struct err bad_token = {
+        ERR_DENIED, "this token is not valid here: ask an operator, or a manager of your tenant, "
+                    "for a new one"};
+
+static int by_token(struct call *call, const char *header, struct err *err)
+{
+        const struct token_entry *token = tokens_find(call->api->tokens, header, api_now_ms());
+
+        if (!token) {
+                *err = bad_token;
+                return 401;
+        }
+        token_who(token, core_tenancy(call->live->core), &call->who);
+        call->token = token->id;
+        call->token_until_ms = token->until_ms;
+        return 0;
+}
+
+static int by_uid(struct call *call, uint32_t uid, struct err *err)
+{
+        access_of_uid(uid, call->api->own_uid, core_tenancy(call->live->core), &call->who);
+        if (call->who.pool_role != POOL_ROLE_NONE || call->who.grants_count > 0)
+                return 0;
+        (void)err_set(err, ERR_DENIED,
+                      "%s (uid %u) is no principal of this pool: ask an operator to add "
+                      "'principals: [{name: ..., uid: %u, tenants: ...}]' to the policy",
+                      call->who.name, uid, uid);
+        return 403;
+}
+
+/* "CN=ana,O=berth": the one name in it, of letters that need no escapes. */
+static bool common_name(const char *subject, char ret_name[WHO_NAME_MAX])
+{
+        static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                      "0123456789._-";
+        const char *at = strstr(subject, "CN=");
+        size_t length = at ? strspn(at + 3, letters) : 0;
+
+        if (!at || (at != subject && at[-1] != ',') || strstr(at + 3, "CN=") ||
+            (at[3 + length] != '\0' && at[3 + length] != ',') || length == 0 ||
+            length >= WHO_NAME_MAX)
+                return false;
+        memcpy(ret_name, at + 3, length);
+        ret_name[length] = '\0';
+        return true;
+}
+
+static int by_certificate(struct call *call, const struct http_certificate *certificate,
+                          struct err *err)
+{
+        char name[WHO_NAME_MAX];
+
+        if (common_name(certificate->subject, name) &&
+            access_of_principal(name, core_tenancy(call->live->core), &call->who))
+                return 0;
+        (void)err_set(err, ERR_DENIED, "this certificate is of no principal of this pool");
+        return 401;
+}
+
+static int who_asks(struct call *call, struct err *err)
+{
+        const struct http_peer *peer = http_peer(call->exchange);
+        const char *header = http_header(call->exchange, "Authorization");
+
+        if (header)
+                return by_token(call, header, err);
+        if (peer->kind == HTTP_PEER_UNIX)
+                return by_uid(call, peer->uid, err);
+        if (peer->certificate)
+                return by_certificate(call, peer->certificate, err);
+        (void)err_set(err, ERR_DENIED, "a token or a client certificate is needed here");
+        return 401;
+}
+
+/* What an agent sends, for its own node. */
+static bool is_own_node(const struct call *call)
+{
+        static const char *const operations[] = {"postExchange", "postAnswer"};
+
+        for (unsigned o = 0; o < sizeof operations / sizeof *operations; o++)
+                if (str_equal(call->match->route->operation, operations[o]))
+                        return str_equal(route_param(call->match, "node"), call->who.node);
+        return false;
+}
+
+/* Before anything is looked at: who may nothing at all gets no further. */
+static int may_ask(struct call *call, struct err *err)
+{
+        if (call->who.node[0] ? is_own_node(call)
+                              : call->who.pool_role != POOL_ROLE_NONE || call->who.grants_count > 0)
+                return 0;
+        (void)err_set(err, ERR_DENIED, "%s may not do this", call->who.name);
+        return 403;
+}
+
+static void refuse(struct call *call, int status, const struct err *err)
+{
+        if (status == 401)
+                (void)http_answer_header(call->exchange, "WWW-Authenticate", "Bearer");
+        problem_answer(call->exchange, (unsigned)status, err, NULL);
+}
+
+bool api_begin(struct api *api, struct http_exchange *exchange, const struct route_match *match,
+               struct call *ret_call)
+{
+        struct err err = {0};
+        int status;
+
+        *ret_call = (struct call){.api = api, .live = api->live, .exchange = exchange,
+                                  .match = match};
+        status = who_asks(ret_call, &err);
+        if (status == 0)
+                status = may_ask(ret_call, &err);
+        if (status) {
+                refuse(ret_call, status, &err);
+                return false;
+        }
+        return api_not_too_often(ret_call) && !api_answered_before(ret_call);
+}
+
+int api_need_node(struct call *call, struct err *err)
+{
+        return call->who.node[0] ? 0 : access_need(&call->who, ACTION_OPERATE, NULL, "nodes", err);
+}
