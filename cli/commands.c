@@ -17,6 +17,7 @@
 #include "cli/pool_show.h"
 #include "cli/replay.h"
 #include "cli/status.h"
+#include "cli/store.h"
 #include "cli/submit.h"
 #include "cli/tokens.h"
 #include "cli/top.h"
@@ -80,6 +81,6 @@ const struct command *const commands[] = {
         &idle_command,    &tenants_command,  &usage_command,   &notices_command,
         &events_command,  &apply_command,    &drain_command,   &undrain_command,
         &freeze_command,  &unfreeze_command, &preempt_command, &token_command,
-        &policy_command,  &replay_command,   &context_command, &completion_command,
-        &man_command,     &help_command,     &version_command, NULL,
+        &policy_command,  &replay_command,   &store_command,   &context_command,
+        &completion_command, &man_command,   &help_command,    &version_command, NULL,
 };

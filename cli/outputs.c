@@ -90,20 +90,27 @@ static int check_place(const struct output *output, struct err *err)
         return 0;
 }
 
-static bool is_read(const char *path, const char *const *inputs, size_t count,
-                    const struct scenario *scenario)
+static bool is_of_scenario(const char *path, const struct scenario *scenario)
 {
         const char *const own[] = {scenario->file, scenario->pool.openb_nodes,
                                    scenario->workload.openb_pods, scenario->demand_pods,
                                    scenario->workload.history.file};
         bool found = false;
 
-        for (size_t i = 0; i < count; i++)
-                found = found || (inputs[i] && is_same_inode(path, inputs[i]));
         for (size_t i = 0; i < ARRAY_LEN(own); i++)
                 found = found || is_same_inode(path, own[i]);
         for (uint32_t p = 0; p < scenario->policies_count; p++)
                 found = found || is_same_inode(path, scenario->policies[p].path);
+        return found;
+}
+
+static bool is_read(const char *path, const char *const *inputs, size_t count,
+                    const struct scenario *scenario)
+{
+        bool found = scenario && is_of_scenario(path, scenario);
+
+        for (size_t i = 0; i < count; i++)
+                found = found || (inputs[i] && is_same_inode(path, inputs[i]));
         return found;
 }
 
@@ -129,7 +136,7 @@ int outputs_check(const struct output *outputs, size_t count, const char *const 
                 /* A file that is read would be lost, and nobody means that. */
                 if (is_read(output->path, inputs, inputs_count, scenario))
                         return err_set(err, ERR_INPUT,
-                                       "%s: is read by this replay and would be written over; name "
+                                       "%s: is read by this run and would be written over; name "
                                        "another file",
                                        output->path);
                 if ((rc = check_place(output, err)) < 0)

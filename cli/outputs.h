@@ -15,6 +15,7 @@ struct output {
 };
 
 /* Each can be written as far as is known now: there is a folder, no two are one file, and none is
- * among `inputs` or read by the scenario (NULLs among them are fine). 0 or -ERR_INPUT. */
+ * among `inputs` (NULLs are fine) or read by the scenario (NULL: there is none). 0 or
+ * -ERR_INPUT. */
 int outputs_check(const struct output *outputs, size_t count, const char *const *inputs,
                   size_t inputs_count, const struct scenario *scenario, struct err *err);

@@ -15,6 +15,7 @@
 #include "cli/history_out.h"
 #include "cli/ledger_files.h"
 #include "cli/outputs.h"
+#include "cli/replay_log.h"
 #include "cli/replay_out.h"
 #include "cli/watch.h"
 #include "plan/eta.h"
@@ -39,6 +40,8 @@ static const struct command_option options[] = {
         {"workload", 0, "N", "with --explain-at: explain this job (numbered from 1 as they come)"},
         {"tenant", 0, "PATH", "with --explain-at: this tenant's jobs, and what would start for it"},
         {"view", 0, "VIEW", "with --explain-at: as 'operator' (the default) or 'tenant' sees it"},
+        {"log", 0, "FILE", "decide a pool's own log again (a store, or an export), and compare"},
+        {"policy", 0, "FILE", "with --log: what would have become of its work under this policy"},
         {"eta", 0, "N", "of a history: foretell the start of every N-th job that waits"},
         {"quiet", 'q', NULL, "no progress"},
         {0},
@@ -48,6 +51,11 @@ static const char details[] =
         "A scenario is a document of kind Replay: a pool, a workload, what to compare. Its paths\n"
         "start from its own folder. Every placement and policy meets the same arrivals.\n"
         "docs/replay.md describes all keys and figures.\n"
+        "\n"
+        "With --log there is no scenario: the inputs of a pool's own log are decided again, from\n"
+        "its start or the oldest snapshot on, and what is decided is held against the log byte by\n"
+        "byte. With --policy its work is played under another policy: who comes when and how long\n"
+        "each job runs is the log's, where and when it starts the policy's. The pool may run.\n"
         "\n"
         "placements:\n"
 #define X(name, wire, help) "  " wire ": " help "\n"
@@ -61,8 +69,11 @@ static const char details[] =
         "  berth replay examples/replay-slices.yaml --json - | jq '.runs[].acceptance'\n"
         "  berth replay examples/philly.yaml            a history: its jobs wait\n"
         "\n"
+        "  berth replay --log /var/lib/berth/pool.db\n"
+        "  berth replay --log pool.export --policy new.yaml\n"
+        "\n"
         "exit status: 0 done; 2 a document, file or option is wrong; 130 stopped by Ctrl-C, and\n"
-        "what was finished has been printed; 1 anything else\n";
+        "what was finished has been printed; 1 anything else, and a log that differs\n";
 
 /* ---- what was asked for ---- */
 
@@ -88,6 +99,12 @@ static int read_scenario(const struct command_call *call, struct job *job, struc
         const char *seeds = command_value(call, "seeds");
         int rc;
 
+        if (command_value(call, "policy"))
+                return err_set(err, ERR_INPUT, "--policy goes with --log; for a history: "
+                                               "berth policy try FILE --history SCENARIO");
+        if (call->arguments_count == 0)
+                return err_set(err, ERR_INPUT, "name a scenario, or a pool's log with --log FILE: "
+                                               "see berth replay --help");
         job->models = model_table_new();
         job->scenario = mem_new(1, sizeof *job->scenario);
         job->result = mem_new(1, sizeof *job->result);
@@ -269,6 +286,9 @@ static int run(const struct command_call *call)
         struct job job = {0};
         struct err err = {0};
         bool stopped = false;
+
+        if (command_value(call, "log"))
+                return replay_log_command(call);
         int rc = run_job(call, &job, &stopped, &err);
 
         if (rc < 0)
@@ -290,8 +310,8 @@ static int run(const struct command_call *call)
 const struct command replay_command = {
         .name = "replay",
         .group = GROUP_PLAN,
-        .arguments = "SCENARIO.yaml",
-        .arguments_min = 1,
+        .arguments = "SCENARIO.yaml | --log FILE",
+        .arguments_min = 0,
         .arguments_max = 1,
         .summary = "fill a pool with a workload in virtual time and compare placements",
         .details = details,

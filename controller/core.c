@@ -305,7 +305,11 @@ static int take_input(struct act *act, const struct input *input,
         if (rc)
                 return rc;
         core->input_body.size = core->facts_body.size = 0;
-        log_input_record(input, &(struct log_beside){beside->text, beside->revision},
+        log_input_record(input,
+                         &(struct log_beside){
+                                 .document = beside->text,
+                                 .revision = beside->revision,
+                                 .bounds = core->has_begun ? NULL : &core->state->bounds},
                          &core->input_body);
         log_facts_begin(core->state->vocab, core->setup.models, &core->words, &core->facts_body);
         rc = decide_all(core, input, core_next_seq(core) + 1, &began, err);
@@ -319,6 +323,7 @@ static int take_input(struct act *act, const struct input *input,
         int logged = add_record(act, RECORD_INPUT, &core->input_body, err);
         if (logged == 0)
                 logged = add_record(act, RECORD_FACTS, &core->facts_body, err);
+        core->has_begun = true;
         return logged < 0 ? fail(core, logged) : 0;
 }
 

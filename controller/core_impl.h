@@ -49,6 +49,7 @@ struct core {
         uint32_t waiting_first, waiting_count, waiting_room;
         uint64_t last_seq, durable_seq; /* decided; on the disk */
         int64_t now_ms;
+        bool has_begun;                 /* its log has an input: the pool's bounds are said */
         bool store_failed;              /* nothing can be committed */
         bool stale;                     /* the state is ahead of the log: it is to be made anew */
         uint32_t models_listed;         /* device models that were there from the start */
@@ -63,9 +64,6 @@ struct core {
 int core_recover(struct core *core, struct core_recovery *ret_recovery, struct err *err);
 /* Applies the fact, and keeps works in step. 0 or -ERR_NOMEM. */
 int core_apply(struct core *core, const struct fact *fact, uint64_t seq, int64_t at_ms);
-/* The policy that a document says, and its accounts. */
-int core_read_policy(struct core *core, const char *text, uint64_t revision,
-                     struct policy_doc **ret_policy, struct err *err);
 /* Logs words and device models that no record has, where there are any. 0, -ERR_FULL, -ERR_NOMEM. */
 int core_words(struct act *act, struct err *err);
 void core_drop_state(struct core *core);

@@ -4,43 +4,17 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/doc.h"
 #include "base/mem.h"
 #include "base/time.h"
 #include "controller/wish.h"
-#include "engine/accounts.h"
-#include "engine/maintenance.h"
-#include "proto/image.h"
-#include "proto/kind.h"
+#include "proto/log_brought.h"
 #include "proto/policy_doc.h"
+#include "proto/pool_image.h"
 #include "proto/state_image.h"
 #include "store/log.h"
 #include "store/snapshot.h"
 
 #define SNAPSHOT_VERSION 1              /* of the body; older ones are read as long as they can */
-
-/* ---- the policy ---- */
-
-int core_read_policy(struct core *core, const char *text, uint64_t revision,
-                     struct policy_doc **ret_policy, struct err *err)
-{
-        const struct doc_node *root;
-        struct policy_doc *policy;
-        struct doc *doc;
-        int rc = doc_read_yaml("policy", text, strlen(text), &doc, err);
-
-        if (rc)
-                return rc;
-        rc = kind_need(doc, "Policy", &root, err);
-        if (rc == 0)
-                rc = policy_doc_decode(root, core->setup.models, NULL, &policy, err);
-        doc_free(doc);
-        if (rc)
-                return rc;
-        policy->tenancy->revision = revision;
-        *ret_policy = policy;
-        return 0;
-}
 
 void core_take_policy(struct core *core, struct policy_doc *policy, uint64_t revision)
 {
@@ -54,18 +28,11 @@ void core_take_policy(struct core *core, struct policy_doc *policy, uint64_t rev
 /* A core's state while it comes back; takes the place of the old one when all went well. */
 struct recovery {
         struct core *core;              /* its fields are the new ones */
-        char *coming;                   /* the policy of the input before, as it came */
-        uint64_t coming_revision;
-        struct maintenance *windows;    /* the same for maintenance */
+        struct log_brought brought;     /* by the inputs before */
         struct core_recovery told;
         uint64_t seq;                   /* of the record under way */
         int64_t at_ms;
 };
-
-static const struct field run_list[] = {
-        FIELD(work, id),     FIELD(work, epoch), FIELD(work, started_ms),
-        FIELD(work, stops),  FIELD(work, wish),  FIELD(work, members_count)};
-static const struct fields run_fields = FIELDS(run_list);
 
 static int add_work(void *arg, const struct object *object, struct err *err)
 {
@@ -84,23 +51,21 @@ static int load_works(struct core *core, struct err *err)
         return objects_list(core->view, &filter, add_work, core, err);
 }
 
-static int read_runs(struct image_in *in, struct core *core, struct err *err)
+static int restore_runs(struct core *core, const struct pool_run *runs, size_t count,
+                        struct err *err)
 {
-        uint32_t max = core->setup.bounds.workloads_max;
-        struct work *rows = mem_new(max, sizeof *rows);
-        size_t count = 0;
-        int rc;
-
-        if (!rows)
-                return err_set(err, ERR_NOMEM, "out of memory");
-        rc = image_read_rows(in, "runs", &run_fields, rows, max, sizeof *rows, &count, err);
-        for (size_t r = 0; rc == 0 && r < count; r++) {
-                struct work *work = works_find(core->works, rows[r].id);
-                if (work && !works_restore(work, &rows[r]))
-                        rc = err_set(err, ERR_NOMEM, "out of memory");
+        for (size_t r = 0; r < count; r++) {
+                struct work *work = works_find(core->works, runs[r].id);
+                const struct work run = {.id = runs[r].id,
+                                         .epoch = runs[r].epoch,
+                                         .started_ms = runs[r].started_ms,
+                                         .stops = runs[r].stops,
+                                         .wish = runs[r].wish,
+                                         .members_count = runs[r].members_count};
+                if (work && !works_restore(work, &run))
+                        return err_set(err, ERR_NOMEM, "out of memory");
         }
-        mem_free(rows);
-        return rc;
+        return 0;
 }
 
 static int load_policy(struct core *core, uint64_t revision, struct err *err)
@@ -114,51 +79,30 @@ static int load_policy(struct core *core, uint64_t revision, struct err *err)
         rc = objects_get(core->view, OBJECT_POLICY, revision, &copy, err);
         if (rc)
                 return rc;
-        rc = core_read_policy(core, copy->object.body, revision, &policy, err);
+        rc = log_policy_read(copy->object.body, revision, core->setup.models, &policy, err);
         mem_free(copy);
         if (rc == 0)
                 core_take_policy(core, policy, revision);
         return rc;
 }
 
-static int read_model_names(struct image_in *in, struct core *core, struct err *err)
-{
-        uint64_t count;
-        int rc = image_read_strings(in, "unlisted models", &count, err);
-
-        for (uint64_t m = 0; rc >= 0 && m < count; m++) {
-                char name[MODEL_NAME_MAX] = {0};
-                const void *bytes;
-                size_t size;
-                rc = image_read_string(in, &bytes, &size, err);
-                if (rc == 0 && size >= sizeof name)
-                        rc = err_set(err, ERR_INPUT, "snapshot: a device model's name is too long");
-                if (rc == 0) {
-                        memcpy(name, bytes, size);
-                        rc = model_add_unlisted(core->setup.models, name, err);
-                }
-        }
-        if (rc < 0)
-                return rc;
-        core->words.models = core->models_listed + (uint32_t)count;
-        return 0;
-}
-
 static int read_body(struct core *core, const void *body, size_t size, struct err *err)
 {
         struct image_in in = {.at = body, .end = (const unsigned char *)body + size};
-        uint64_t head[2];
-        size_t count = 0;
-        int rc = image_read_numbers(&in, "core", FIELD_U64, head, 2, &count, err);
+        struct pool_image image;
+        struct pool_run *runs;
+        size_t runs_count;
+        int rc = pool_image_read(&in, core->setup.models, core->models_listed,
+                                 core->setup.bounds.workloads_max, &image, &runs, &runs_count,
+                                 err);
 
-        if (rc == 0 && count != 2)
-                rc = err_set(err, ERR_INPUT, "snapshot: its head is cut short");
         if (rc)
                 return rc;
-        core->now_ms = (int64_t)head[1];
-        if ((rc = read_model_names(&in, core, err)) < 0 ||
-            (rc = read_runs(&in, core, err)) < 0 ||
-            (rc = load_policy(core, head[0], err)) < 0)
+        core->now_ms = image.now_ms;
+        core->words.models = image.models;
+        rc = restore_runs(core, runs, runs_count, err);
+        mem_free(runs);
+        if (rc || (rc = load_policy(core, image.policy_revision, err)) < 0)
                 return rc;
         rc = state_image_read(in.at, (size_t)(in.end - in.at), core->setup.models,
                               core_tenancy(core), &core->state, err);
@@ -182,107 +126,33 @@ static int load_snapshot(struct recovery *recovery, struct err *err)
                 return rc;
         rc = read_body(core, body, size, err);
         mem_free(body);
-        recovery->told.had_snapshot = true;
+        recovery->told.had_snapshot = core->has_begun = true;
         recovery->told.snapshot_seq = about.seq;
         return rc;
 }
 
 /* ---- the facts behind it ---- */
 
-/* Read only now: it may name device models that came with the facts. */
-static int take_accounts(struct recovery *recovery, struct fact *fact,
-                         struct policy_doc **ret_policy, struct err *err)
-{
-        int rc;
-
-        if (!recovery->coming)
-                return err_set(err, ERR_INPUT, "a policy came into force that no input brought");
-        rc = core_read_policy(recovery->core, recovery->coming, recovery->coming_revision,
-                              ret_policy, err);
-        mem_free(recovery->coming);
-        recovery->coming = NULL;
-        if (rc)
-                return rc;
-        fact->accounts = accounts_new((*ret_policy)->tenancy, err);
-        if (fact->accounts)
-                return 0;
-        policy_doc_free(*ret_policy);
-        *ret_policy = NULL;
-        return -ERR_NOMEM;
-}
-
 static int see_fact(void *arg, struct fact *fact, struct err *err)
 {
         struct recovery *recovery = arg;
         struct core *core = recovery->core;
-        struct policy_doc *policy = NULL;
-        int rc = 0;
+        struct policy_doc *policy;
+        int rc = log_brought_give(&recovery->brought, core->setup.models, fact, err);
 
-        if (fact->kind == FACT_POLICY_IN)
-                rc = take_accounts(recovery, fact, &policy, err);
-        if (fact->kind == FACT_MAINTENANCE_IN) {
-                fact->maintenance = recovery->windows;
-                if (!fact->maintenance)
-                        rc = err_set(err, ERR_INPUT, "windows came that no input brought");
-        }
-        for (unsigned w = 0; rc == 0 && w < core->watches_count; w++)
+        if (rc)
+                return rc;
+        for (unsigned w = 0; w < core->watches_count; w++)
                 if (core->watches[w].begins && core->watches[w].before)
                         core->watches[w].before(core->watches[w].arg, core->state, fact,
                                                 recovery->seq, recovery->at_ms);
-        if (rc == 0 && core_apply(core, fact, recovery->seq, recovery->at_ms) < 0)
-                rc = err_set(err, ERR_NOMEM, "out of memory");
-        if (policy && fact->kind == FACT_POLICY_IN)
-                core_take_policy(core, policy, recovery->coming_revision);
+        if (core_apply(core, fact, recovery->seq, recovery->at_ms) < 0)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        policy = log_brought_settle(&recovery->brought, fact);
+        if (policy)
+                core_take_policy(core, policy, recovery->brought.revision);
         recovery->told.facts++;
-        return rc;
-}
-
-/* Most inputs were decided, and their facts say all; of two kinds the facts do not. */
-static bool brings_something(const struct record *record)
-{
-        static const char *const begins[] = {"{\"input\":\"policy_set\"",
-                                             "{\"input\":\"maintenance_set\""};
-
-        for (unsigned b = 0; b < ARRAY_LEN(begins); b++)
-                if (record->size > strlen(begins[b]) &&
-                    memcmp(record->body, begins[b], strlen(begins[b])) == 0)
-                        return true;
-        return false;
-}
-
-static char *text_copy(const char *text)
-{
-        size_t size = strlen(text) + 1;
-        char *copy = mem_new(size, 1);
-
-        if (copy)
-                memcpy(copy, text, size);
-        return copy;
-}
-
-static int see_input(struct recovery *recovery, const struct record *record, struct err *err)
-{
-        struct logged_input logged;
-        int rc;
-
-        if (!brings_something(record))
-                return 0;
-        rc = log_input_parse(record->body, record->size, &logged, err);
-        if (rc)
-                return rc;
-        if (logged.input.kind == INPUT_POLICY_SET) {
-                mem_free(recovery->coming);
-                recovery->coming = text_copy(logged.document ? logged.document : "");
-                recovery->coming_revision = logged.revision;
-                if (!recovery->coming)
-                        rc = err_set(err, ERR_NOMEM, "out of memory");
-        } else {
-                mem_free(recovery->windows);
-                recovery->windows = logged.maintenance;
-                logged.maintenance = NULL;
-        }
-        logged_input_done(&logged);
-        return rc;
+        return 0;
 }
 
 static void see_note(struct core *core, const struct record *record)
@@ -310,8 +180,9 @@ static int see_record(struct recovery *recovery, const struct record *record, st
         recovery->seq = record->seq;
         recovery->at_ms = record->at_ms;
         recovery->told.records++;
+        core->has_begun |= record->kind == RECORD_INPUT;
         if (record->kind == RECORD_INPUT)
-                rc = see_input(recovery, record, err);
+                rc = log_brought_see(&recovery->brought, record->body, record->size, false, err);
         else if (record->kind == RECORD_FACTS)
                 rc = log_facts_parse(record->body, record->size, core->state->vocab,
                                      core->setup.models, &core->words, see_fact, recovery, err);
@@ -347,6 +218,41 @@ static int load_facts(struct recovery *recovery, struct err *err)
 
 /* ---- all of it ---- */
 
+/* A pool has the bounds that it began with, whatever this start asks for: its first input has them.
+ * Where that was pruned, a snapshot has. */
+static int find_bounds(struct recovery *recovery, struct state_bounds *ret_bounds, struct err *err)
+{
+        struct log_cursor *cursor;
+        struct record record;
+        int rc = log_read(recovery->core->view, 1, &cursor, err);
+
+        *ret_bounds = recovery->core->setup.bounds;
+        if (rc)
+                return rc == -ERR_NOT_FOUND ? 0 : rc;
+        while ((rc = log_next(cursor, &record, err)) > 0 && record.kind != RECORD_INPUT)
+                ;                       /* notes may stand before it */
+        if (rc > 0)
+                rc = log_brought_see(&recovery->brought, record.body, record.size, true, err);
+        log_cursor_free(cursor);
+        if (rc < 0)
+                return err_prefix(err, "the first input of the log");
+        if (recovery->brought.has_bounds)
+                *ret_bounds = recovery->brought.bounds;
+        return 0;
+}
+
+static int begin_empty(struct recovery *recovery, struct err *err)
+{
+        struct core *core = recovery->core;
+        struct state_bounds bounds;
+        int rc = find_bounds(recovery, &bounds, err);
+
+        if (rc)
+                return rc;
+        core->state = state_new(core->setup.models, &bounds);
+        return core->state ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+}
+
 static int recover(struct recovery *recovery, struct err *err)
 {
         struct core *core = recovery->core;
@@ -359,10 +265,8 @@ static int recover(struct recovery *recovery, struct err *err)
         if ((rc = load_works(core, err)) < 0 || (rc = load_snapshot(recovery, err)) < 0)
                 return rc;
         core->last_seq = recovery->told.snapshot_seq;
-        if (!core->state)
-                core->state = state_new(core->setup.models, &core->setup.bounds);
-        if (!core->state)
-                return err_set(err, ERR_NOMEM, "out of memory");
+        if (!core->state && (rc = begin_empty(recovery, err)) < 0)
+                return rc;
         for (unsigned w = 0; w < core->watches_count; w++)
                 if (core->watches[w].begins)
                         core->watches[w].begins(core->watches[w].arg, core->state,
@@ -402,10 +306,10 @@ int core_recover(struct core *core, struct core_recovery *ret_recovery, struct e
         fresh.policy = NULL;
         fresh.works = NULL;
         fresh.policy_revision = 0;
+        fresh.has_begun = false;
         fresh.words = (struct logged_words){.models = core->models_listed};
         rc = recover(&recovery, err);
-        mem_free(recovery.coming);
-        mem_free(recovery.windows);
+        log_brought_done(&recovery.brought);
         if (rc) {
                 core_drop_state(&fresh);
                 return rc;
@@ -419,34 +323,27 @@ int core_recover(struct core *core, struct core_recovery *ret_recovery, struct e
 
 /* ---- writing one ---- */
 
-static void write_runs(const struct core *core, struct text *out)
-{
-        uint32_t cursor = 0, count = 0;
-        struct work *rows = mem_new(works_count(core->works), sizeof *rows), *work;
-
-        if (!rows) {
-                out->failed = true;
-                return;
-        }
-        while ((work = works_next(core->works, &cursor)))
-                if (work->epoch || work->stops || work->wish)
-                        rows[count++] = *work;
-        image_write_rows(out, "runs", &run_fields, rows, count, sizeof *rows);
-        mem_free(rows);
-}
-
 static int write_body(const struct core *core, struct text *out)
 {
-        const uint64_t head[] = {core->policy_revision, (uint64_t)core->now_ms};
-        uint32_t listed = core->models_listed, models = core->words.models;
+        const struct pool_image image = {.policy_revision = core->policy_revision,
+                                         .now_ms = core->now_ms,
+                                         .models = core->words.models};
+        struct pool_run *runs = mem_new(works_count(core->works), sizeof *runs);
+        uint32_t cursor = 0, count = 0;
+        struct work *work;
 
-        image_write_numbers(out, "core", FIELD_U64, head, 2);
-        image_begin_strings(out, "unlisted models", models - listed);
-        for (uint32_t m = listed; m < models; m++) {
-                const char *name = model_get(core->setup.models, m)->name;
-                image_write_string(out, name, strlen(name));
-        }
-        write_runs(core, out);
+        if (!runs)
+                return -ERR_NOMEM;
+        while ((work = works_next(core->works, &cursor)))
+                if (work->epoch || work->stops || work->wish)
+                        runs[count++] = (struct pool_run){.id = work->id,
+                                                          .epoch = work->epoch,
+                                                          .started_ms = work->started_ms,
+                                                          .stops = work->stops,
+                                                          .wish = work->wish,
+                                                          .members_count = work->members_count};
+        pool_image_write(&image, core->setup.models, core->models_listed, runs, count, out);
+        mem_free(runs);
         state_image_write(core->state, out);
         return out->failed ? -ERR_NOMEM : 0;
 }

@@ -273,7 +273,8 @@ static int open_live(struct daemon *daemon, struct err *err)
                                    .placement = {.kind = POLICY_AUTO},
                                    .event = wake,
                                    .arg = daemon};
-        const struct store_options store = {.path = options->store};
+        const struct store_options store = {.path = options->store,
+                                            .is_unsafe = options->store_unsafe};
         struct core_recovery told;
         int rc = store_open(&store, &setup.store, err);
 
@@ -297,6 +298,8 @@ static int open_live(struct daemon *daemon, struct err *err)
         if (!daemon->events || !daemon->metrics || !daemon->api.persons)
                 return err_set(err, ERR_NOMEM, "out of memory");
         daemon->snapshot_seq = told.snapshot_seq;
+        if (options->store_unsafe)
+                say("UNSAFE:", "what is answered is not on the disk, and a loss of power loses it");
         say("recovered",
             "store=%s snapshot=%" PRIu64 " records=%" PRIu64 " facts=%" PRIu64
             " workloads=%" PRIu64 " ms=%" PRId64,

@@ -19,6 +19,8 @@ struct daemon_options {
                                         /* SIGHUP, as is the policy's */
         const char *client_ca;          /* signs certificates of clients; NULL: tokens only */
         const char *pool, *policy;      /* documents set at start, where they differ; NULL: none */
+        bool store_unsafe;              /* commits are not synced: only so that a test can show that
+                                           it would find the loss */
         bool simulate;                  /* nodes have no agents: they are played */
         int64_t tick_ms, lease_ms;
         uint32_t requests_per_s;        /* of one peer; 0: any number */

@@ -44,7 +44,7 @@ static const char help[] =
         "file read again.\n";
 
 enum {
-        OPTION_STORE = 256, OPTION_LISTEN, OPTION_POOL, OPTION_POLICY, OPTION_SIMULATE,
+        OPTION_STORE = 256, OPTION_LISTEN, OPTION_POOL, OPTION_POLICY, OPTION_UNSAFE, OPTION_SIMULATE,
         OPTION_TICK, OPTION_LEASE, OPTION_REQUESTS, OPTION_SNAPSHOT, OPTION_NODES, OPTION_WORKLOADS, OPTION_HELP,
         OPTION_VERSION, OPTION_TLS_CERT, OPTION_TLS_KEY, OPTION_CLIENT_CA
 };
@@ -86,6 +86,9 @@ static int take_option(int option, const char *value, struct daemon_options *opt
         case OPTION_CLIENT_CA:
                 options->client_ca = value;
                 break;
+        case OPTION_UNSAFE:
+                options->store_unsafe = true;
+                break;
         case OPTION_SIMULATE:
                 options->simulate = true;
                 break;
@@ -124,6 +127,8 @@ int main(int argc, char **argv)
                 {"tls-cert", required_argument, NULL, OPTION_TLS_CERT},
                 {"tls-key", required_argument, NULL, OPTION_TLS_KEY},
                 {"client-ca", required_argument, NULL, OPTION_CLIENT_CA},
+                /* Not in the help: for tests/kill_daemon.py, which must find what this loses. */
+                {"unsafe-store-for-tests", no_argument, NULL, OPTION_UNSAFE},
                 {"simulate", no_argument, NULL, OPTION_SIMULATE},
                 {"tick", required_argument, NULL, OPTION_TICK},
                 {"lease", required_argument, NULL, OPTION_LEASE},

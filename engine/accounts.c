@@ -208,6 +208,15 @@ void accounts_queued(struct state *state, uint32_t slot, int sign)
         count_jobs(state->accounts, tenant_of(state, slot), DIM_JOBS, sign);
 }
 
+/* Under the standing that it has. */
+static void count_running(struct state *state, uint32_t slot, int by)
+{
+        const struct workload *workload = &state->workloads[slot];
+        unsigned class = state->buckets[workload->bucket].class;
+
+        state->accounts->running[class * STANDINGS_END + workload->standing] += (uint32_t)by;
+}
+
 void accounts_start(struct state *state, uint32_t slot, enum standing standing,
                     struct promise promise)
 {
@@ -225,6 +234,7 @@ void accounts_start(struct state *state, uint32_t slot, enum standing standing,
                 accounts->first[root] = slot;
         accounts->last[root] = slot;
         accounts->standard[root] += standing == STANDING_STANDARD;
+        count_running(state, slot, 1);
         accounts->demoted[root] += workload->demoted;
         count_jobs(accounts, tenant_of(state, slot), DIM_RUNNING, 1);
 }
@@ -253,6 +263,7 @@ void accounts_end(struct state *state, uint32_t slot)
                 accounts->last[root] = workload->prev;
         workload->next = workload->prev = NONE;
         accounts->standard[root] -= workload->standing == STANDING_STANDARD;
+        count_running(state, slot, -1);
         accounts->demoted[root] -= workload->demoted;
         workload->demoted = false;
         /* Below a limit, too: that is what demoted work waits for. */
@@ -273,6 +284,7 @@ void accounts_standing_set(struct state *state, uint32_t slot, enum standing sta
         book(accounts, tenant, (enum standing)workload->standing, workload->promise, &holding,
              -1);
         accounts->standard[root] -= workload->standing == STANDING_STANDARD;
+        count_running(state, slot, -1);
         accounts->demoted[root] -= workload->demoted;
         workload->standing = (uint8_t)standing;
         workload->promise = promise;
@@ -280,6 +292,7 @@ void accounts_standing_set(struct state *state, uint32_t slot, enum standing sta
         if (workload->demoted)
                 workload->idle_done = IDLE_THEN_DEMOTE;
         accounts->standard[root] += standing == STANDING_STANDARD;
+        count_running(state, slot, 1);
         accounts->demoted[root] += workload->demoted;
         book(accounts, tenant, standing, promise, &holding, 1);
         if (workload->demoted)          /* of its promise, or below its limit, there is room */

@@ -56,6 +56,8 @@ struct accounts {
         uint32_t *first, *last;         /* [root]: running workloads, in order of admission */
         uint32_t *standard;             /* [root]: of them standard ones */
         uint32_t *demoted;              /* [root]: of them those that are spare for idleness */
+        /* Running workloads by class and standing. */
+        uint32_t running[CLASSES_MAX * STANDINGS_END];
         bool *dirty;                    /* [root]: running work may rise */
         uint32_t dirty_count;
         struct budget_use *budgets;     /* [tenant][TENANT_BUDGETS_MAX] */
@@ -97,6 +99,12 @@ void accounts_free(struct accounts *accounts);          /* NULL is fine */
 static inline uint64_t *account(uint64_t *table, uint32_t tenant, unsigned dimension)
 {
         return table + (size_t)tenant * DEVICE_DIMENSIONS + dimension;
+}
+
+static inline uint32_t accounts_running(const struct accounts *accounts, unsigned class,
+                                        enum standing standing)
+{
+        return accounts->running[class * STANDINGS_END + standing];
 }
 
 static inline uint64_t *account_held(const struct accounts *accounts, uint32_t tenant,

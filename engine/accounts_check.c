@@ -89,6 +89,19 @@ static void add_running(const struct state *state, uint32_t slot, struct sums *s
                 add_drawn(sums, &workload->promise, &holding);
 }
 
+static void check_running(const struct state *state)
+{
+        uint32_t running[CLASSES_MAX * STANDINGS_END] = {0};
+
+        for (uint32_t w = 0; w < state->workload_slots.high; w++) {
+                const struct workload *workload = &state->workloads[w];
+                if (workload->live && workload->members_placed > 0)
+                        running[state->buckets[workload->bucket].class * STANDINGS_END +
+                                workload->standing]++;
+        }
+        assert(memcmp(running, state->accounts->running, sizeof running) == 0);
+}
+
 /* The trees' lists of running work: each once, in both directions, standard ones counted. */
 static uint32_t check_tree(const struct state *state, uint32_t root)
 {
@@ -157,5 +170,6 @@ void accounts_check(const struct state *state)
         }
         assert(listed == running);
         assert(dirty == accounts->dirty_count);
+        check_running(state);
         check_kept(accounts);
 }

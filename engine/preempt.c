@@ -141,6 +141,41 @@ static int plan_on_one(struct memo *memo, const struct state *state, uint32_t sl
         return rc;
 }
 
+/* Whether anybody runs who could be stopped for it at all: mostly nobody, and then no node need be
+ * looked at. */
+static bool has_victims(const struct state *state, const struct beneficiary *beneficiary)
+{
+        const struct accounts *accounts = state->accounts;
+        const struct service_class *own = class_of(state, beneficiary->bucket);
+        bool any = false;
+
+        for (unsigned c = 0; !any && c < accounts->tenancy->classes_count; c++) {
+                const struct service_class *class = &accounts->tenancy->classes[c];
+                uint32_t spare = accounts_running(accounts, c, STANDING_SPARE);
+                uint32_t both = spare + accounts_running(accounts, c, STANDING_STANDARD);
+                if (class->stop == STOP_NEVER)
+                        continue;
+                switch (beneficiary->cause) {
+                case PLAN_PROTECT:
+                        any = both > 0;
+                        break;
+                case PLAN_ORDER:
+                        any = spare > 0 || (both > 0 && class->stop == STOP_ALWAYS &&
+                                            class->rank > own->rank);
+                        break;
+                case PLAN_TIME_SLICE:
+                        any = class == own && (beneficiary->spare ? spare : both) > 0;
+                        break;
+                case PLAN_GATHER:
+                        any = class->rank >= own->rank && both > 0;
+                        break;
+                case PLAN_CAUSES_END:
+                        break;
+                }
+        }
+        return any;
+}
+
 static bool is_spare(const struct state *state, uint32_t bucket, uint64_t models)
 {
         struct admission admission;
@@ -174,7 +209,8 @@ int decide_plan_for(struct memo *memo, const struct state *state, uint32_t slot,
         uint64_t cost, most = UINT64_MAX / 2;
         struct asker asker;
 
-        if (workload->plan || models == 0 || !can_plan(state, bucket))
+        if (workload->plan || models == 0 || !can_plan(state, bucket) ||
+            !has_victims(state, &search.beneficiary))
                 return 0;
         if (!memo->preempt) {
                 memo->preempt = mem_new(1, sizeof *memo->preempt);

@@ -10,6 +10,7 @@
 #include "engine/model.h"
 #include "proto/log_fact.h"
 #include "proto/state_fields.h"
+#include "proto/state_image.h"
 
 static const char *const word_kinds[VOCAB_KINDS_END] = {
         [VOCAB_WORDS] = "word",
@@ -55,6 +56,12 @@ void log_input_record(const struct input *input, const struct log_beside *beside
                 text_add(ret_body, ",\"revision\":");
                 text_add_i64(ret_body, (int64_t)beside->revision);
         }
+        if (beside && beside->bounds) {
+                /* Its fields follow as members of their own object, the first behind a comma. */
+                text_add(ret_body, ",\"pool\":{\"version\":1");
+                fields_write(&state_bounds_fields, beside->bounds, ret_body);
+                text_add(ret_body, "}");
+        }
         if (input->kind == INPUT_MAINTENANCE_SET)
                 add_windows(input->maintenance, ret_body);
         if (beside && beside->document) {
@@ -86,12 +93,26 @@ static int read_windows(const json_t *list, struct maintenance *maintenance, str
         return 0;
 }
 
+static int read_bounds(struct logged_input *logged, struct err *err)
+{
+        static const char *const beside[] = {"version", NULL};
+        json_t *pool = json_object_get(logged->object, "pool");
+
+        logged->has_bounds = pool != NULL;
+        if (!pool)
+                return 0;
+        int rc = fields_read(&state_bounds_fields, pool, beside, &logged->bounds, err);
+        if (rc == 0 && !state_image_bounds_good(&logged->bounds))
+                rc = err_set(err, ERR_INPUT, "its tables are larger than any pool's, or empty");
+        return rc ? err_prefix(err, "field 'pool'") : 0;
+}
+
 static int read_input(struct logged_input *logged, struct err *err)
 {
-        static const char *const beside[] = {"document", "revision", "windows", NULL};
+        static const char *const beside[] = {"document", "revision", "windows", "pool", NULL};
         int rc = log_input_read(logged->object, beside, &logged->input, err);
 
-        if (rc)
+        if (rc || (rc = read_bounds(logged, err)) < 0)
                 return rc;
         logged->document = json_string_value(json_object_get(logged->object, "document"));
         logged->revision =
@@ -287,14 +308,20 @@ void log_facts_end(struct text *body)
         text_add_bytes(body, "]}", 2);
 }
 
+static int read_words(const json_t *object, struct vocab *vocab, struct model_table *models,
+                      struct logged_words *logged, struct err *err)
+{
+        int rc = enter_models(json_object_get(object, "models"), models, logged, err);
+
+        return rc ? rc : enter_words(json_object_get(object, "words"), vocab, logged, err);
+}
+
 static int read_facts(json_t *object, struct vocab *vocab, struct model_table *models,
                       struct logged_words *logged, log_fact_see *see, void *arg, struct err *err)
 {
         const json_t *list = json_object_get(object, "facts");
-        int rc = enter_models(json_object_get(object, "models"), models, logged, err);
+        int rc = read_words(object, vocab, models, logged, err);
 
-        if (rc == 0)
-                rc = enter_words(json_object_get(object, "words"), vocab, logged, err);
         if (rc == 0 && !json_is_array(list))
                 rc = err_set(err, ERR_INPUT, "a record of facts has none");
         for (size_t i = 0; rc == 0 && i < json_array_size(list); i++) {
@@ -307,12 +334,28 @@ static int read_facts(json_t *object, struct vocab *vocab, struct model_table *m
 }
 
 int log_facts_parse(const void *body, size_t size, struct vocab *vocab,
-                    struct model_table *models, struct logged_words *ret_logged,
-                    log_fact_see *see, void *arg, struct err *err)
+                    struct model_table *models, struct logged_words *logged, log_fact_see *see,
+                    void *arg, struct err *err)
 {
         json_t *object = parse(body, size, err);
-        int rc = object ? read_facts(object, vocab, models, ret_logged, see, arg, err) : -ERR_INPUT;
+        int rc = object ? read_facts(object, vocab, models, logged, see, arg, err) : -ERR_INPUT;
 
+        json_decref(object);
+        return rc;
+}
+
+/* Most records bring none, and begin with their facts. */
+int log_words_parse(const void *body, size_t size, struct vocab *vocab,
+                    struct model_table *models, struct logged_words *logged, struct err *err)
+{
+        static const char facts[] = "{\"facts\":[";
+        json_t *object;
+        int rc;
+
+        if (size >= sizeof facts - 1 && memcmp(body, facts, sizeof facts - 1) == 0)
+                return 0;
+        object = parse(body, size, err);
+        rc = object ? read_words(object, vocab, models, logged, err) : -ERR_INPUT;
         json_decref(object);
         return rc;
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "engine/fact.h"
+#include "engine/state.h"
 #include "engine/vocab.h"
 
 struct err;
@@ -27,6 +28,7 @@ struct text;
 struct log_beside {
         const char *document;           /* as it came: YAML or JSON; NULL: none */
         uint64_t revision;              /* POLICY_SET; 0: none */
+        const struct state_bounds *bounds;      /* beside the first input of a log; NULL: none */
 };
 
 void log_input_record(const struct input *input, const struct log_beside *beside,
@@ -38,6 +40,8 @@ struct logged_input {
         struct input input;
         const char *document;           /* NULL: none */
         uint64_t revision;
+        bool has_bounds;                /* it is the first of its log: */
+        struct state_bounds bounds;     /* of a state that follows it */
         json_t *object;
         struct maintenance *maintenance;
 };
@@ -60,9 +64,13 @@ void log_facts_begin(const struct vocab *vocab, const struct model_table *models
 void log_facts_add(const struct fact *fact, struct text *body);
 void log_facts_end(struct text *body);
 
-/* Enters the words and models (*ret_logged: all of the log's so far), and gives each fact to `see` in order; a code of its own ends it. `see` puts in
- * what is large. 0, -ERR_INPUT (no such body, or words that do not follow), -ERR_NOMEM. */
+/* Enters the words and models (*logged: all of the log's so far), and gives each fact to `see` in
+ * order; a code of its own ends it. `see` puts in what is large. 0, -ERR_INPUT (no such body, or
+ * words that do not follow), -ERR_NOMEM. */
 typedef int log_fact_see(void *arg, struct fact *fact, struct err *err);
 int log_facts_parse(const void *body, size_t size, struct vocab *vocab,
-                    struct model_table *models, struct logged_words *ret_logged,
+                    struct model_table *models, struct logged_words *logged,
                     log_fact_see *see, void *arg, struct err *err);
+/* The words and models alone, for who decides the facts anew. */
+int log_words_parse(const void *body, size_t size, struct vocab *vocab,
+                    struct model_table *models, struct logged_words *logged, struct err *err);

@@ -333,7 +333,7 @@ static int read_rest(struct image_in *in, struct state *state, const struct tena
         return rc ? rc : make_rest(state, err);
 }
 
-static bool bounds_are_good(const struct state_bounds *bounds)
+bool state_image_bounds_good(const struct state_bounds *bounds)
 {
         return bounds->nodes_max - 1 < STATE_NODES_MAX &&
                bounds->workloads_max - 1 < STATE_ROWS_MAX &&
@@ -357,7 +357,7 @@ int state_image_read(const void *bytes, size_t size, const struct model_table *m
                             err)) < 0 ||
             (rc = read_models(&in, models, err)) < 0)
                 return rc;
-        if (!bounds_are_good(&bounds))
+        if (!state_image_bounds_good(&bounds))
                 return err_set(err, ERR_RANGE,
                                "snapshot: its tables are larger than any pool's, or empty");
         state = state_new(models, &bounds);

@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "engine/state.h"
 
 struct err;
@@ -14,6 +16,9 @@ struct text;
 
 /* Adds it to `out`, which fails when memory runs out. */
 void state_image_write(const struct state *state, struct text *out);
+
+/* Whether a pool may be sized so: beyond it what was read is damaged, and not worth the memory. */
+bool state_image_bounds_good(const struct state_bounds *bounds);
 
 /* A state of those bytes; freed by state_free(). `tenancy`: that of the policy in force, as it was
  * (NULL: there was none); it must outlive the state. 0, -ERR_INPUT (no image, or of a newer

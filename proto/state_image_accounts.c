@@ -23,6 +23,7 @@
         X(demoted,       FIELD_U32,  (tenants))                                 \
         X(dirty,         FIELD_BOOL, (tenants))                                 \
         X(counted_ms,    FIELD_I64,  (tenants))                                 \
+        X(running,       FIELD_U32,  CLASSES_MAX * STANDINGS_END)               \
         X(kept,          FIELD_U64,  DEVICE_DIMENSIONS)
 
 /* ---- writing ---- */

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "store/keys.h"
 #include "store/log.h"
+#include "store/objects.h"
 #include "store/prune.h"
 #include "store/snapshot.h"
 #include "store/sql.h"
@@ -156,6 +157,31 @@ static int look_at_snapshots(struct look *look, struct err *err)
         return 0;
 }
 
+static int look_at_object(void *self, const struct object *object, struct err *err)
+{
+        struct look *look = self;
+        struct err why = {0};
+
+        look->report->objects++;
+        if (object_check(object, &why) == -ERR_NOMEM)
+                return err_set(err, ERR_NOMEM, "%s", why.text);
+        if (why.code != ERR_OK)
+                find(look, "%s: object %u/%" PRIu64 ": %s", store_path(look->store),
+                     (unsigned)object->kind, object->id, why.text);
+        else if (object->ended_ms != 0 && object->ended_ms < object->created_ms)
+                find(look, "%s: %s %" PRIu64 " ended before it was made", store_path(look->store),
+                     object_kind_name((unsigned)object->kind), object->id);
+        return 0;
+}
+
+static int look_at_objects(struct look *look, struct err *err)
+{
+        struct err why = {0};
+        int rc = objects_each(look->store, look_at_object, look, &why);
+
+        return settle(look, rc, &why, err);
+}
+
 static int look_at_counts(struct look *look, struct err *err)
 {
         int64_t rows = 0;
@@ -179,7 +205,7 @@ int store_check(struct store *store, const struct check_options *options, check_
         assert(ret_report);
         if ((rc = look_at_pages(&look, err)) < 0 || (rc = look_at_heads(&look, err)) < 0 ||
             (rc = look_at_chain(&look, err)) < 0 || (rc = look_at_snapshots(&look, err)) < 0 ||
-            (rc = look_at_counts(&look, err)) < 0)
+            (rc = look_at_objects(&look, err)) < 0 || (rc = look_at_counts(&look, err)) < 0)
                 return rc;
         *ret_report = report;
         return 0;

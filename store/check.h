@@ -2,7 +2,8 @@
  *
  * Not pure; threads as store.h says (a view will do, beside a running controller). Looks at the
  * pages (PRAGMA integrity_check), the chain from its base to its head, the heads' signatures,
- * the snapshots' hashes and their place in the chain.
+ * the snapshots' hashes and their place in the chain, and at every object's bounds. Whether work
+ * that objects call live has ended in the log, only who reads records can tell.
  */
 #pragma once
 
@@ -17,7 +18,7 @@ struct check_options {
 };
 
 struct check_report {
-        uint64_t records, snapshots, heads, usage_rows, keys, findings;
+        uint64_t records, snapshots, heads, objects, usage_rows, keys, findings;
 };
 
 /* One finding, one sentence. */

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "store/export_put.h"
 #include "store/keys.h"
+#include "store/objects.h"
 #include "store/prune.h"
 #include "store/rollup.h"
 #include "store/snapshot.h"
@@ -88,6 +89,11 @@ static int put_snapshots(struct store *view, struct export_out *out, struct err 
         return rc;
 }
 
+static int put_object(void *self, const struct object *object, struct err *err)
+{
+        return export_put_object(self, object, err);
+}
+
 static int put_usage(void *self, const struct usage_row *row, struct err *err)
 {
         return export_put_usage(self, row, err);
@@ -132,6 +138,7 @@ static int put_store(struct store *view, struct export_out *out, struct log_head
         if ((rc = export_put_start(out, err)) == 0 && (rc = put_heads(view, out, err)) == 0 &&
             (rc = put_records(view, out, ret_head, err)) == 0 &&
             (rc = put_snapshots(view, out, err)) == 0 &&
+            (rc = objects_each(view, put_object, out, err)) == 0 &&
             (rc = rollup_each(view, put_usage, out, err)) == 0 &&
             (rc = put_keys(view, out, err)) == 0)
                 rc = export_put_done(out, ret_head, err);

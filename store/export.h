@@ -8,6 +8,8 @@
  *     RECD      hash, the record's layout                             log.h; from the base on
  *     SNAP      u64 seq, u64 version, i64 at_ms, u64 size, log's hash at seq, hash; then
  *     CHNK      bytes of it, until size is reached                    snapshot.h; oldest first
+ *     OBJT      u32 kind, u64 id, i64 created_ms, i64 updated_ms, i64 ended_ms, u64 seq, texts
+ *               tenant name class owner state detail, u32 and the document; by kind and id
  *     USAG      i64 hour_ms, i64 unit_ms, texts model tenant class method bucket
  *     IKEY      request hash, i64 until_ms, u32 status, texts actor key, u32 and the answer
  *     DONE      u64 frames before, u64 seq and hash of the head, BLAKE2b-256 of all bytes before
@@ -24,6 +26,7 @@
 
 struct err;
 struct key_entry;
+struct object;
 struct sealed_head;
 struct snapshot;
 struct store;
@@ -50,6 +53,7 @@ struct export_sink {
         int (*record)(void *self, const struct record *record, struct err *err);
         int (*snapshot)(void *self, const struct snapshot *snapshot, struct err *err);
         int (*chunk)(void *self, const void *bytes, size_t size, struct err *err);
+        int (*object)(void *self, const struct object *object, struct err *err);
         int (*usage)(void *self, const struct usage_row *row, struct err *err);
         int (*key)(void *self, const struct key_entry *entry, struct err *err);
 };

@@ -9,13 +9,14 @@
 #include "store/export.h"
 #include "store/keys.h"
 #include "store/log.h"
+#include "store/objects.h"
 #include "store/prune.h"
 #include "store/rollup.h"
 #include "store/snapshot.h"
 #include "store/store_impl.h"
 
 /* A frame is gathered as pieces, so that its size is known before its first byte goes out. */
-#define PIECES_MAX 16
+#define PIECES_MAX 24
 
 struct frame {
         struct {
@@ -137,6 +138,27 @@ int export_put_chunk(struct export_out *out, const void *bytes, size_t size, str
 
         add(&frame, bytes, size);
         return put_frame(out, "CHNK", &frame, err);
+}
+
+int export_put_object(struct export_out *out, const struct object *object, struct err *err)
+{
+        struct frame frame = {.count = 0};
+
+        add_u32(&frame, (uint32_t)object->kind);
+        add_u64(&frame, object->id);
+        add_u64(&frame, (uint64_t)object->created_ms);
+        add_u64(&frame, (uint64_t)object->updated_ms);
+        add_u64(&frame, (uint64_t)object->ended_ms);
+        add_u64(&frame, object->seq);
+        add_text(&frame, object->tenant);
+        add_text(&frame, object->name);
+        add_text(&frame, object->class);
+        add_text(&frame, object->owner);
+        add_text(&frame, object->state);
+        add_text(&frame, object->detail);
+        add_u32(&frame, (uint32_t)object->size);
+        add(&frame, object->body, object->size);
+        return put_frame(out, "OBJT", &frame, err);
 }
 
 int export_put_usage(struct export_out *out, const struct usage_row *row, struct err *err)

@@ -11,6 +11,7 @@
 struct err;
 struct key_entry;
 struct log_head;
+struct object;
 struct record;
 struct sealed_head;
 struct snapshot;
@@ -30,6 +31,7 @@ int export_put_record(struct export_out *out, const struct record *record, struc
 int export_put_snapshot(struct export_out *out, const struct snapshot *snapshot,
                         struct err *err);
 int export_put_chunk(struct export_out *out, const void *bytes, size_t size, struct err *err);
+int export_put_object(struct export_out *out, const struct object *object, struct err *err);
 int export_put_usage(struct export_out *out, const struct usage_row *row, struct err *err);
 int export_put_key(struct export_out *out, const struct key_entry *entry, struct err *err);
 int export_put_done(struct export_out *out, const struct log_head *head, struct err *err);

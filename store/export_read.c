@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "store/bytes.h"
 #include "store/keys.h"
+#include "store/objects.h"
 #include "store/prune.h"
 #include "store/rollup.h"
 #include "store/snapshot.h"
@@ -17,7 +18,8 @@
 #include "store/store_impl.h"
 
 /* Texts of a frame, copied with a NUL behind each: a reader of the source's bytes has none. */
-#define TEXTS_MAX 5
+#define TEXTS_MAX 6
+#define TEXT_BYTES_MAX OBJECT_DETAIL_MAX
 
 struct reader {
         export_source *source;
@@ -35,15 +37,19 @@ struct reader {
         struct snapshot snapshot;       /* the newest one */
         uint64_t snapshot_left;         /* bytes of it to come */
         crypto_generichash_state snapshot_hash;
-        char texts[TEXTS_MAX][ROLLUP_NAME_MAX + 1];
-        char last_texts[TEXTS_MAX][ROLLUP_NAME_MAX + 1];
+        char texts[TEXTS_MAX][TEXT_BYTES_MAX + 1];
+        char last_texts[TEXTS_MAX][TEXT_BYTES_MAX + 1];
         int64_t last_hour_ms;
+        unsigned last_kind;             /* of an object */
+        uint64_t last_id;
         bool has_last;                  /* of this kind of frame */
         bool is_done;
 };
 
-_Static_assert(ROLLUP_NAME_MAX >= KEY_MAX, "room for a key");
-_Static_assert(ROLLUP_NAME_MAX >= RECORD_ACTOR_MAX, "room for an actor");
+_Static_assert(TEXT_BYTES_MAX >= ROLLUP_NAME_MAX, "room for a name of usage");
+_Static_assert(TEXT_BYTES_MAX >= OBJECT_NAME_MAX, "room for a name of an object");
+_Static_assert(TEXT_BYTES_MAX >= KEY_MAX, "room for a key");
+_Static_assert(TEXT_BYTES_MAX >= RECORD_ACTOR_MAX, "room for an actor");
 
 static int refuse(const struct reader *in, struct err *err, const char *what)
 {
@@ -102,7 +108,7 @@ static const char *take_text(struct reader *in, struct bytes_in *bytes, unsigned
         uint32_t size = bytes_take_u32(bytes);
 
         assert(index < TEXTS_MAX);
-        if (size > ROLLUP_NAME_MAX)
+        if (size > TEXT_BYTES_MAX)
                 bytes->failed = true;
         bytes_take_into(bytes, in->texts[index], bytes->failed ? 0 : size);
         in->texts[index][bytes->failed ? 0 : size] = '\0';
@@ -119,7 +125,8 @@ static bool comes_after(struct reader *in, int64_t hour_ms, unsigned texts)
 
         for (unsigned i = 0; i < texts && order == 0; i++)
                 order = strcmp(in->texts[i], in->last_texts[i]);
-        memcpy(in->last_texts, in->texts, sizeof in->last_texts);
+        for (unsigned i = 0; i < texts; i++)
+                (void)strcpy(in->last_texts[i], in->texts[i]);
         in->last_hour_ms = hour_ms;
         in->has_last = true;
         return order > 0;
@@ -255,6 +262,37 @@ static int take_chunk(struct reader *in, struct bytes_in *bytes, struct err *err
         return rc;
 }
 
+static int take_object(struct reader *in, struct bytes_in *bytes, struct err *err)
+{
+        unsigned kind = bytes_take_u32(bytes);
+        struct object object = {.kind = (enum object_kind)kind, .id = bytes_take_u64(bytes)};
+        bool comes_later = !in->has_last || kind > in->last_kind ||
+                           (kind == in->last_kind && object.id > in->last_id);
+
+        object.created_ms = (int64_t)bytes_take_u64(bytes);
+        object.updated_ms = (int64_t)bytes_take_u64(bytes);
+        object.ended_ms = (int64_t)bytes_take_u64(bytes);
+        object.seq = bytes_take_u64(bytes);
+        object.tenant = take_text(in, bytes, 0);
+        object.name = take_text(in, bytes, 1);
+        object.class = take_text(in, bytes, 2);
+        object.owner = take_text(in, bytes, 3);
+        object.state = take_text(in, bytes, 4);
+        object.detail = take_text(in, bytes, 5);
+        object.size = bytes_take_u32(bytes);
+        object.body = bytes_take(bytes, object.size);
+        if (!is_over(bytes))
+                return refuse(in, err, "an object of another size than it says");
+        if (object_check(&object, err) < 0)
+                return refuse_for(in, err);
+        if (!comes_later)
+                return refuse(in, err, "objects out of order");
+        in->has_last = true;
+        in->last_kind = kind;
+        in->last_id = object.id;
+        return in->sink->object ? in->sink->object(in->sink->self, &object, err) : 0;
+}
+
 static int take_usage(struct reader *in, struct bytes_in *bytes, struct err *err)
 {
         struct usage_row row = {.hour_ms = (int64_t)bytes_take_u64(bytes)};
@@ -322,8 +360,8 @@ struct frame_kind {
 
 static const struct frame_kind kinds[] = {
         {"HEAD", 1, take_head},  {"RECD", 2, take_record}, {"SNAP", 3, take_snapshot},
-        {"CHNK", 3, take_chunk}, {"USAG", 4, take_usage},  {"IKEY", 5, take_key},
-        {"DONE", 6, take_done},
+        {"CHNK", 3, take_chunk}, {"OBJT", 4, take_object}, {"USAG", 5, take_usage},
+        {"IKEY", 6, take_key},   {"DONE", 7, take_done},
 };
 
 static const struct frame_kind *kind_of(const uint8_t name[4])

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "store/keys.h"
+#include "store/objects.h"
 #include "store/prune.h"
 #include "store/rollup.h"
 #include "store/snapshot.h"
@@ -115,6 +116,14 @@ static int take_chunk(void *self, const void *bytes, size_t size, struct err *er
         return import->body_size == import->snapshot.size ? write_snapshot(import, err) : 0;
 }
 
+static int take_object(void *self, const struct object *object, struct err *err)
+{
+        struct import *import = self;
+        int rc = open_transaction(import, err);
+
+        return rc < 0 ? rc : object_put(import->store, object, err);
+}
+
 static int take_usage(void *self, const struct usage_row *row, struct err *err)
 {
         struct import *import = self;
@@ -145,8 +154,8 @@ static int64_t read_file(void *self, void *ret_bytes, size_t size, struct err *e
 static int fill(struct store *store, FILE *file, struct log_head *ret_head, struct err *err)
 {
         struct import import = {.store = store};
-        struct export_sink sink = {&import, take_head, take_record, take_snapshot, take_chunk,
-                                   take_usage, take_key};
+        struct export_sink sink = {&import,    take_head,   take_record, take_snapshot,
+                                   take_chunk, take_object, take_usage,  take_key};
         int rc = export_read(read_file, file, &sink, ret_head, err);
 
         if (rc == 0)

@@ -7,26 +7,26 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "store/sql.h"
 #include "store/store_impl.h"
 
 /* ---- checks ---- */
 
-static bool is_kind(enum object_kind kind)
+const char *object_kind_name(unsigned kind)
 {
         switch (kind) {
-#define X(name, number, word) case OBJECT_##name:
+#define X(name, number, word)                                                                    \
+        case OBJECT_##name:                                                                      \
+                return word;
                 OBJECT_KINDS(X)
 #undef X
-                return true;
         }
-        return false;
+        return NULL;
 }
 
 static int check_id(enum object_kind kind, uint64_t id, struct err *err)
 {
-        if (is_kind(kind) && id > 0 && id <= INT64_MAX)
+        if (object_kind_name((unsigned)kind) && id > 0 && id <= INT64_MAX)
                 return 0;
         return err_set(err, ERR_INPUT, "object: kind %d, number %" PRIu64 " cannot be", (int)kind,
                        id);
@@ -47,6 +47,8 @@ int object_check(const struct object *object, struct err *err)
         if (object->size > OBJECT_BODY_MAX)
                 return err_set(err, ERR_INPUT, "object: a document of %zu bytes; at most %u fit",
                                object->size, OBJECT_BODY_MAX);
+        if (object->ended_ms < 0 || object->seq > INT64_MAX)
+                return err_set(err, ERR_INPUT, "object: an end or a number that cannot be");
         return 0;
 }
 
@@ -54,6 +56,8 @@ int object_change_check(const struct object_change *change, struct err *err)
 {
         int rc = check_id(change->kind, change->id, err);
 
+        if (rc == 0 && change->ended_ms < 0)
+                rc = err_set(err, ERR_INPUT, "object: an end that cannot be");
         if (rc == 0 && change->state)
                 rc = text_check("object: state", change->state, OBJECT_NAME_MAX, err);
         if (rc == 0 && change->detail)
@@ -107,8 +111,8 @@ int object_set(struct store *store, const struct object_change *change, struct e
         sql_bind_i64(statement, 6, change->ended_ms);
         rc = sql_done(statement, err);
         if (rc == 0 && sqlite3_changes64(store->db) != 1)
-                rc = err_set(err, ERR_IO, "%s: object %d/%" PRIu64 " was to change and is not there",
-                             store->path, (int)change->kind, change->id);
+                rc = err_set(err, ERR_IO, "%s: %s %" PRIu64 " was to change and is not there",
+                             store->path, object_kind_name((unsigned)change->kind), change->id);
         return rc;
 }
 
@@ -121,8 +125,7 @@ static const char *column(sqlite3_stmt *statement, int at)
         return text ? (const char *)text : "";
 }
 
-/* Texts live until the statement moves on. */
-static void read_row(sqlite3_stmt *statement, enum object_kind kind, bool with_body,
+void object_read_row(sqlite3_stmt *statement, enum object_kind kind, bool with_body,
                      struct object *ret)
 {
         *ret = (struct object){.kind = kind,
@@ -191,10 +194,11 @@ int objects_get(struct store *store, enum object_kind kind, uint64_t id,
         sql_bind_i64(statement, 2, (int64_t)id);
         rc = sql_step(statement, err);
         if (rc == 0)
-                return err_set(err, ERR_NOT_FOUND, "there is no such object");
+                return err_set(err, ERR_NOT_FOUND, "there is no %s of number %" PRIu64,
+                               object_kind_name((unsigned)kind), id);
         if (rc < 0)
                 return rc;
-        read_row(statement, kind, true, &object);
+        object_read_row(statement, kind, true, &object);
         *ret_copy = copy_of(&object);
         sql_reset(statement);
         return *ret_copy ? 0 : err_set(err, ERR_NOMEM, "out of memory");
@@ -216,80 +220,7 @@ int objects_last(struct store *store, enum object_kind kind, uint64_t *ret_id, s
         return 0;
 }
 
-/* ---- lists ---- */
-
-/* Only constants of this program stand in the text; what comes from outside is bound, by number. */
-static void write_query(const struct object_filter *filter, struct text *sql)
-{
-        text_add(sql, "SELECT id, tenant, name, class, owner, state, detail, created_ms,"
-                      " updated_ms, ended_ms, seq%s FROM objects WHERE kind = ?1",
-                 filter->with_body ? ", body" : "");
-        if (filter->after_id)
-                text_add(sql, " AND id %s ?2", filter->oldest_first ? ">" : "<");
-        if (filter->tenant)     /* itself, or a path below it */
-                text_add(sql, " AND (tenant = ?3 OR substr(tenant, 1, length(?3) + 1) = ?3 || '/')");
-        if (filter->name)
-                text_add(sql, " AND name = ?4");
-        if (filter->class)
-                text_add(sql, " AND class = ?5");
-        if (filter->owner)
-                text_add(sql, " AND owner = ?6");
-        if (filter->state)
-                text_add(sql, " AND state = ?7");
-        if (!filter->ended)
-                text_add(sql, " AND ended_ms = 0");
-        if (!filter->live)
-                text_add(sql, " AND ended_ms <> 0");
-        text_add(sql, " ORDER BY id %s", filter->oldest_first ? "ASC" : "DESC");
-        if (filter->limit)
-                text_add(sql, " LIMIT ?8");
-}
-
-static void bind_if(sqlite3_stmt *statement, int at, const char *text)
-{
-        if (text)
-                sql_bind_text(statement, at, text);
-}
-
-static void bind_filter(sqlite3_stmt *statement, const struct object_filter *filter)
-{
-        sql_bind_i64(statement, 1, (int64_t)filter->kind);
-        if (filter->after_id)
-                sql_bind_i64(statement, 2, (int64_t)filter->after_id);
-        bind_if(statement, 3, filter->tenant);
-        bind_if(statement, 4, filter->name);
-        bind_if(statement, 5, filter->class);
-        bind_if(statement, 6, filter->owner);
-        bind_if(statement, 7, filter->state);
-        if (filter->limit)
-                sql_bind_i64(statement, 8, filter->limit);
-}
-
-int objects_list(struct store *store, const struct object_filter *filter, object_visit *visit,
-                 void *arg, struct err *err)
-{
-        sqlite3_stmt *statement;
-        struct object object;
-        struct text sql = {0};
-        int rc;
-
-        assert(filter->live || filter->ended);
-        write_query(filter, &sql);
-        rc = sql.failed ? err_set(err, ERR_NOMEM, "out of memory")
-                        : sql_prepare(store->db, sql.bytes, &statement, err);
-        text_done(&sql);
-        if (rc < 0)
-                return rc;
-        bind_filter(statement, filter);
-        while ((rc = sql_step(statement, err)) > 0) {
-                read_row(statement, filter->kind, filter->with_body, &object);
-                rc = visit(arg, &object, err);
-                if (rc)
-                        break;
-        }
-        sqlite3_finalize(statement);
-        return rc;
-}
+/* ---- forgetting ---- */
 
 int objects_forget(struct store *store, enum object_kind kind, int64_t ended_before_ms,
                    uint32_t rows_max, struct err *err)

@@ -27,6 +27,9 @@ enum object_kind {
 #undef X
 };
 
+/* "workload", or NULL when there is no such kind. */
+const char *object_kind_name(unsigned kind);
+
 #define OBJECT_NAME_MAX   255           /* bytes of a text but the body, the NUL not counted */
 #define OBJECT_DETAIL_MAX 4095
 #define OBJECT_BODY_MAX   (16u << 20)
@@ -75,12 +78,18 @@ struct object_filter {
         uint32_t limit;                 /* 0: all */
 };
 
-/* One by one; texts live for the call. A visit that returns non-zero ends it, and that is returned.
- * 0, -ERR_IO, -ERR_NOMEM. */
+/* By number; texts live for the call. A visit that returns non-zero ends it, and that is returned.
+ * With a limit the cost is that of what is shown, whatever else is kept, for live ones, by name and
+ * by tenant; class, owner and state are looked for row by row. 0, -ERR_IO, -ERR_NOMEM. */
 typedef int object_visit(void *arg, const struct object *object, struct err *err);
 int objects_list(struct store *store, const struct object_filter *filter, object_visit *visit,
                  void *arg, struct err *err);
 
-/* Removes ones that ended before, at most `rows_max`. 1: there may be more. A chore (writer.h). */
+/* Row by row: all of them, by kind and number, with their bodies. As objects_list. */
+int objects_each(struct store *store, object_visit *visit, void *arg, struct err *err);
+
+/* Removes ones that ended before, at most `rows_max`; never the newest of the kind, since the next
+ * one's number follows from its own. 1: there may be more; 0: none is left; -ERR_IO, -ERR_NOMEM. A
+ * chore (writer.h). */
 int objects_forget(struct store *store, enum object_kind kind, int64_t ended_before_ms,
                    uint32_t rows_max, struct err *err);

@@ -32,8 +32,10 @@ struct sealed_head {
 };
 
 /* The key in the file; a new one is made and written (0600) when there is no file. Wiped with
- * sodium_memzero() by its owner. 0, -ERR_INPUT (not such a key, or others may read it), -ERR_IO. */
+ * seal_key_wipe() by its owner. 0, -ERR_INPUT (not such a key, or others may read it), -ERR_IO. */
 int seal_key_load(const char *path, struct seal_key *ret_key, struct err *err);
+
+void seal_key_wipe(struct seal_key *key);
 
 void seal_sign(const struct seal_key *key, struct sealed_head *head);
 /* 0, or -ERR_INPUT when the signature is not that of its public key. */

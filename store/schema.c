@@ -46,22 +46,6 @@ static const char version_1[] =
         " until_ms INTEGER NOT NULL, status INTEGER NOT NULL, body BLOB NOT NULL,"
         " PRIMARY KEY (actor, key)) STRICT;"
         "CREATE INDEX keys_until ON keys (until_ms);"
-        "CREATE TABLE object_kinds (kind INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT;"
-        OBJECT_KINDS(OBJECT_KIND_ROW)
-        "CREATE TABLE objects ("
-        " kind INTEGER NOT NULL, id INTEGER NOT NULL, tenant TEXT NOT NULL, name TEXT NOT NULL,"
-        " class TEXT NOT NULL, owner TEXT NOT NULL, state TEXT NOT NULL, detail TEXT NOT NULL,"
-        " created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL,"
-        " seq INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (kind, id))"
-        " STRICT, WITHOUT ROWID;"
-        "CREATE INDEX objects_live ON objects (kind, id) WHERE ended_ms = 0;"
-        "CREATE INDEX objects_named ON objects (kind, name, id);"
-        "CREATE VIEW workloads AS"
-        " SELECT id, tenant, name, class, owner, state, detail,"
-        "  strftime('%Y-%m-%dT%H:%M:%fZ', created_ms / 1000.0, 'unixepoch') AS submitted,"
-        "  CASE ended_ms WHEN 0 THEN NULL"
-        "   ELSE strftime('%Y-%m-%dT%H:%M:%fZ', ended_ms / 1000.0, 'unixepoch') END AS ended"
-        " FROM objects WHERE kind = 1;"
         "CREATE TABLE usage_hours ("
         " hour_ms INTEGER NOT NULL, tenant TEXT NOT NULL, model TEXT NOT NULL,"
         " class TEXT NOT NULL, method TEXT NOT NULL, bucket TEXT NOT NULL,"
@@ -97,8 +81,32 @@ static const char version_1[] =
         "  AS device_hours"
         " FROM usage_hours GROUP BY 1, 2, 3, 4, 5, 6;";
 
+static const char version_1_objects[] =
+        "CREATE TABLE object_kinds (kind INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT;"
+        OBJECT_KINDS(OBJECT_KIND_ROW)
+        "CREATE TABLE objects ("
+        " kind INTEGER NOT NULL, id INTEGER NOT NULL, tenant TEXT NOT NULL, name TEXT NOT NULL,"
+        " class TEXT NOT NULL, owner TEXT NOT NULL, state TEXT NOT NULL, detail TEXT NOT NULL,"
+        " created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL,"
+        " seq INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (kind, id))"
+        " STRICT, WITHOUT ROWID;"
+        /* One for each way they are listed (objects_list.c); live ones are few and have their own.
+         */
+        "CREATE INDEX objects_named ON objects (kind, name, tenant, id);"
+        "CREATE INDEX objects_of_tenant ON objects (kind, tenant, id);"
+        "CREATE INDEX objects_ended ON objects (kind, ended_ms) WHERE ended_ms <> 0;"
+        "CREATE INDEX objects_live ON objects (kind, id) WHERE ended_ms = 0;"
+        "CREATE INDEX objects_live_named ON objects (kind, name, tenant, id) WHERE ended_ms = 0;"
+        "CREATE INDEX objects_live_of_tenant ON objects (kind, tenant, id) WHERE ended_ms = 0;"
+        "CREATE VIEW workloads AS"
+        " SELECT id, tenant, name, class, owner, state, nullif(detail, '') AS detail,"
+        "  strftime('%Y-%m-%dT%H:%M:%fZ', created_ms / 1000.0, 'unixepoch') AS submitted,"
+        "  CASE ended_ms WHEN 0 THEN NULL"
+        "   ELSE strftime('%Y-%m-%dT%H:%M:%fZ', ended_ms / 1000.0, 'unixepoch') END AS ended"
+        " FROM objects WHERE kind = 1;";
+
 static const struct schema_step steps_of_this_program[] = {
-        {"the first schema", version_1},
+        {"the first schema", version_1, version_1_objects},
 };
 
 const struct schema_step *schema_steps(size_t *ret_count)
@@ -140,7 +148,9 @@ static int take_step(struct sqlite3 *db, const struct schema_step *step, unsigne
         (void)snprintf(mark, sizeof mark, "PRAGMA application_id = %d; PRAGMA user_version = %u;",
                        STORE_APPLICATION_ID, to_version);
         if ((rc = sql_run(db, "BEGIN IMMEDIATE", err)) < 0 ||
-            (rc = sql_run(db, step->sql, err)) < 0 || (rc = sql_run(db, mark, err)) < 0 ||
+            (rc = sql_run(db, step->sql, err)) < 0 ||
+            (step->more && (rc = sql_run(db, step->more, err)) < 0) ||
+            (rc = sql_run(db, mark, err)) < 0 ||
             (rc = sql_run(db, "COMMIT", err)) < 0) {
                 if (!sqlite3_get_autocommit(db))
                         (void)sql_run(db, "ROLLBACK", NULL);

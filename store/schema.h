@@ -13,6 +13,7 @@ struct sqlite3;
 struct schema_step {
         const char *what;               /* for the sentence when it fails */
         const char *sql;
+        const char *more;               /* the rest of it; NULL: none */
 };
 
 /* The steps of this program; the schema's version is their number. */

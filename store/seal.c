@@ -36,6 +36,11 @@ static void message(const struct sealed_head *head, uint8_t ret_message[SEAL_BYT
         assert(at == ret_message + SEAL_BYTES);
 }
 
+void seal_key_wipe(struct seal_key *key)
+{
+        sodium_memzero(key, sizeof *key);
+}
+
 void seal_sign(const struct seal_key *key, struct sealed_head *head)
 {
         uint8_t bytes[SEAL_BYTES];

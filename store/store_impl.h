@@ -5,17 +5,20 @@
 #include <stdint.h>
 
 #include "store/log.h"
+#include "store/objects.h"
 #include "store/store.h"
 
 struct batch;
 struct key_entry;
-struct object;
-struct object_change;
 struct sealed_head;
 struct sqlite3;
 struct sqlite3_stmt;
 struct usage_row;
 struct vfs_count;
+
+/* Of a row of objects, in the order that object_read_row() takes. */
+#define OBJECT_COLUMNS \
+        "id, tenant, name, class, owner, state, detail, created_ms, updated_ms, ended_ms, seq"
 
 /* Prepared at first use, kept until the store is closed. */
 #define STORE_STATEMENTS(X)                                                                      \
@@ -24,6 +27,7 @@ struct vfs_count;
         X(ROLLBACK, "ROLLBACK")                                                                  \
         X(RECORD_NEWEST, "SELECT seq, hash FROM records ORDER BY seq DESC LIMIT 1")              \
         X(HEAD_NEWEST, "SELECT seq, hash FROM heads ORDER BY seq DESC LIMIT 1")                  \
+        X(RECORD_TIME, "SELECT at_ms FROM records WHERE seq = ?1")                               \
         X(RECORD_HASH, "SELECT hash FROM records WHERE seq = ?1")                                \
         X(RECORD_ADD, "INSERT INTO records (seq, kind, at_ms, actor, reason, hash, body)"        \
                       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                                    \
@@ -71,13 +75,12 @@ struct vfs_count;
                       "  detail = coalesce(?4, detail), updated_ms = ?5,"                        \
                       "  ended_ms = CASE ?6 WHEN 0 THEN ended_ms ELSE ?6 END"                    \
                       " WHERE kind = ?1 AND id = ?2")                                            \
-        X(OBJECT_GET, "SELECT id, tenant, name, class, owner, state, detail, created_ms,"        \
-                      "  updated_ms, ended_ms, seq, body FROM objects"                           \
-                      " WHERE kind = ?1 AND id = ?2")                                            \
+        X(OBJECT_GET, "SELECT " OBJECT_COLUMNS ", body FROM objects WHERE kind = ?1 AND id = ?2") \
         X(OBJECT_LAST, "SELECT coalesce(max(id), 0) FROM objects WHERE kind = ?1")               \
         X(OBJECTS_FORGET, "DELETE FROM objects WHERE kind = ?1 AND id IN"                        \
-                          " (SELECT id FROM objects WHERE kind = ?1 AND ended_ms > 0"            \
-                          "  AND ended_ms < ?2 LIMIT ?3)")                                       \
+                          " (SELECT id FROM objects INDEXED BY objects_ended WHERE kind = ?1"    \
+                          "  AND ended_ms <> 0 AND ended_ms < ?2"                                \
+                          "  AND id < (SELECT max(id) FROM objects WHERE kind = ?1) LIMIT ?3)")  \
         X(PROBE, "INSERT INTO meta (name, value) VALUES ('probes', 1)"                           \
                  " ON CONFLICT DO UPDATE SET value = value + 1")
 
@@ -132,6 +135,9 @@ int log_append(struct store *store, const struct record *record, struct log_head
 int log_hash_at(struct store *store, uint64_t seq, uint8_t ret_hash[STORE_HASH_BYTES],
                 struct err *err);
 
+/* Columns as in the statement OBJECT_GET; texts live until the statement moves on. */
+void object_read_row(struct sqlite3_stmt *statement, enum object_kind kind, bool with_body,
+                     struct object *ret_object);
 int object_put(struct store *store, const struct object *object, struct err *err);
 int object_set(struct store *store, const struct object_change *change, struct err *err);
 int prune_add_head(struct store *store, const struct sealed_head *head, struct err *err);

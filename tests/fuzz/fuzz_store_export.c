@@ -13,6 +13,7 @@
 #include "store/export_put.h"
 #include "store/keys.h"
 #include "store/log.h"
+#include "store/objects.h"
 #include "store/prune.h"
 #include "store/rollup.h"
 #include "store/snapshot.h"
@@ -72,6 +73,11 @@ static int put_chunk(void *out, const void *bytes, size_t size, struct err *err)
         return export_put_chunk(out, bytes, size, err);
 }
 
+static int put_object(void *out, const struct object *object, struct err *err)
+{
+        return export_put_object(out, object, err);
+}
+
 static int put_usage(void *out, const struct usage_row *row, struct err *err)
 {
         return export_put_usage(out, row, err);
@@ -87,8 +93,8 @@ static bool read_again(const uint8_t *data, size_t size)
 {
         struct bytes in = {.size = size}, again = {0};
         struct export_out out = {.write = add, .self = &again};
-        struct export_sink sink = {&out,      put_head,  put_record, put_snapshot,
-                                   put_chunk, put_usage, put_key};
+        struct export_sink sink = {&out,      put_head,   put_record, put_snapshot,
+                                   put_chunk, put_object, put_usage,  put_key};
         struct log_head head;
         struct err err = {0};
 
@@ -175,6 +181,33 @@ static void cook_heads(struct recipe *recipe, struct export_out *out, struct log
         }
 }
 
+/* Up to four, in order but for one in eight. */
+static void cook_objects(struct recipe *recipe, struct export_out *out, bool *is_good)
+{
+        uint64_t id = 0;
+
+        for (unsigned count = draw(recipe) % 5; count > 0; count--) {
+                char tenant[4], name[4], state[4];
+                unsigned step = draw(recipe) % 8;
+                struct object object = {.kind = (enum object_kind)(1 + draw(recipe) / 50),
+                                        .tenant = tenant, .name = name, .class = "", .owner = "",
+                                        .state = state, .detail = "{}",
+                                        .ended_ms = (int64_t)draw(recipe) - 16};
+                object.id = id + step;
+                object.size = draw(recipe) % 32 < recipe->left ? draw(recipe) % 4 : 0;
+                if (object.size > recipe->left)
+                        object.size = 0;
+                object.body = recipe->at;
+                draw_text(recipe, tenant, is_good);
+                draw_text(recipe, name, is_good);
+                draw_text(recipe, state, is_good);
+                /* Kinds go up and down; only one kind in rising order is surely good. */
+                *is_good &= step > 0 && object.kind == OBJECT_WORKLOAD && object.ended_ms >= 0;
+                (void)export_put_object(out, &object, NULL);
+                id = object.id;
+        }
+}
+
 static void cook_rest(struct recipe *recipe, struct export_out *out, bool *is_good)
 {
         char tenant[4], actor[4], key[4];
@@ -211,6 +244,7 @@ static void cook(const uint8_t *data, size_t size)
         (void)export_put_start(&out, NULL);
         cook_heads(&recipe, &out, &head);
         cook_records(&recipe, &out, &head, &is_good);
+        cook_objects(&recipe, &out, &is_good);
         cook_rest(&recipe, &out, &is_good);
         (void)export_put_done(&out, &head, NULL);
         bool is_accepted = read_again(file.bytes, file.size);

@@ -221,13 +221,12 @@ static void the_program_says_what_it_is(void **state)
                 {"--version", 0, "berth ", ""},
                 {"help", 0, "replay", ""},
                 {"--help", 0, "replay", ""},
-                {"help replay", 0, "usage: berth replay SCENARIO.yaml [--placement P,...]", ""},
+                {"help replay", 0, "usage: berth replay SCENARIO.yaml | --log FILE [--placement P,...]", ""},
                 {"replay --help", 0, "examples:", ""},
                 {"help nothing", 2, "", "there is no command 'nothing'"},
                 {"", 2, "", "usage: berth COMMAND"},
                 {"reply", 2, "", "there is no command 'reply'; did you mean 'replay'"},
-                {"replay", 2, "", "name what to work on: berth replay SCENARIO.yaml\n"
-                 "usage: berth replay"},
+                {"replay", 2, "", "name a scenario, or a pool's log with --log FILE"},
                 {"replay @/none.yaml", 2, "", "none.yaml: No such file"},
                 {"replay @/bad.yaml", 2, "", "bad.yaml:3: field 'workload.openb_pod': is not known "
                  "here; did you mean 'openb_pods'"},
@@ -236,7 +235,7 @@ static void the_program_says_what_it_is(void **state)
                 {"replay @/mix.yaml --seeds 2..1", 2, "", "--seeds: the seeds run backwards"},
                 {"replay @/mix.yaml --svg @/x.svg", 2, "", "there is no curve to draw"},
                 {"replay @/mix.yaml --json @/no/x.json", 2, "", "/no/x.json"},
-                {"replay @/mix.yaml --json @/mix.yaml", 2, "", "mix.yaml: is read by this replay"},
+                {"replay @/mix.yaml --json @/mix.yaml", 2, "", "mix.yaml: is read by this run"},
                 {"replay @/mix.yaml --models @/none.yaml", 2, "", "none.yaml: No such file"},
         };
         put("bad.yaml", "kind: Replay\npool: {openb_nodes: n.csv}\n"

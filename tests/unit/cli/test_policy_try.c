@@ -101,7 +101,7 @@ static void an_output_that_would_lose_something_is_refused_before_the_run(void *
 {
         (void)state;
         assert_int_equal(try("fifo-skip", path_of("jobs.csv")), EXIT_BAD_INPUT);
-        check_err("/jobs.csv: is read by this replay and would be written over");
+        check_err("/jobs.csv: is read by this run and would be written over");
         assert_int_equal(try("fifo-skip", path_of("ours.yaml")), EXIT_BAD_INPUT);
         assert_int_equal(try("fifo-skip", "/nowhere/x"), EXIT_BAD_INPUT);
         check_err("there is no folder '/nowhere'");

@@ -11,6 +11,7 @@
 #include "store/commit.h"
 #include "store/keys.h"
 #include "store/log.h"
+#include "store/objects.h"
 #include "store/rollup.h"
 #include "store/snapshot.h"
 #include "store/store.h"
@@ -94,6 +95,78 @@ int64_t story_usage(unsigned number)
         return sum;
 }
 
+void story_object(unsigned number, unsigned last, struct object *ret_object, uint8_t *body,
+                  char name[32])
+{
+        size_t size = number % 6 == 0 ? STORY_BODY_MAX : (size_t)(number % 4 * 70);
+        int64_t made_ms = STORY_START_MS + (int64_t)number * 60000;
+        bool is_changed = last > number, is_over = last > number + 1;
+
+        for (size_t i = 0; i < size; i++)
+                body[i] = (uint8_t)map_mix(number * UINT64_C(65536) + i);
+        (void)snprintf(name, 32, "job-%u", number % 10);
+        *ret_object = (struct object){.kind = OBJECT_WORKLOAD,
+                                      .id = number,
+                                      .tenant = number % 2 ? "research/nlp" : "research",
+                                      .name = name,
+                                      .class = "training",
+                                      .owner = "ana",
+                                      .state = is_over ? "succeeded" : "live",
+                                      .detail = is_over      ? "{\"exit_code\":0}"
+                                                : is_changed ? "{\"started\":1}"
+                                                             : "",
+                                      .created_ms = made_ms,
+                                      .updated_ms = made_ms + is_changed * 60000 + is_over * 60000,
+                                      .ended_ms = is_over ? made_ms + 120000 : 0,
+                                      .seq = number * 3,
+                                      .body = body,
+                                      .size = size};
+}
+
+static struct object policy_of(unsigned number)
+{
+        return (struct object){.kind = OBJECT_POLICY, .id = number / 5, .tenant = "",
+                               .name = "policy", .class = "", .owner = "", .state = "set",
+                               .detail = "", .created_ms = STORY_START_MS + number,
+                               .updated_ms = STORY_START_MS + number, .body = "kind: Policy\n",
+                               .size = 13};
+}
+
+static void change_one(struct batch *batch, unsigned number, unsigned by)
+{
+        static uint8_t body[STORY_BODY_MAX];
+        struct object then, now;
+        char name[32];
+        struct err err = {0};
+
+        if (number <= by)
+                return;
+        story_object(number - by, number - 1, &then, body, name);
+        story_object(number - by, number, &now, body, name);
+        const struct object_change change = {
+                .kind = now.kind, .id = now.id, .updated_ms = now.updated_ms,
+                .ended_ms = now.ended_ms,
+                .state = strcmp(now.state, then.state) == 0 ? NULL : now.state,
+                .detail = strcmp(now.detail, then.detail) == 0 ? NULL : now.detail};
+        must(batch_set_object(batch, &change, &err), &err);
+}
+
+static void add_objects(struct batch *batch, unsigned number)
+{
+        static uint8_t body[STORY_BODY_MAX];
+        struct object object;
+        char name[32];
+        struct err err = {0};
+
+        story_object(number, number, &object, body, name);
+        must(batch_put_object(batch, &object, &err), &err);
+        change_one(batch, number, 1);
+        change_one(batch, number, 2);
+        object = policy_of(number);
+        if (number % 5 == 0)
+                must(batch_put_object(batch, &object, &err), &err);
+}
+
 static void add_rest(struct batch *batch, unsigned number)
 {
         struct key_entry entry = {.actor = "ana", .status = 201 + number, .body = "{}", .size = 2,
@@ -111,6 +184,7 @@ static void add_rest(struct batch *batch, unsigned number)
                 must(batch_set_key(batch, &entry, &err), &err);
         }
         must(batch_add_usage(batch, &row, &err), &err);
+        add_objects(batch, number);
 }
 
 struct batch *story_batch(unsigned number)
@@ -207,6 +281,50 @@ static void check_keys(struct store *store, unsigned number, const char *where)
         }
 }
 
+struct objects_look {
+        unsigned last, workloads, policies;
+        const char *where;
+};
+
+static bool is_same(const struct object *a, const struct object *b)
+{
+        return a->kind == b->kind && a->id == b->id && strcmp(a->tenant, b->tenant) == 0 &&
+               strcmp(a->name, b->name) == 0 && strcmp(a->class, b->class) == 0 &&
+               strcmp(a->owner, b->owner) == 0 && strcmp(a->state, b->state) == 0 &&
+               strcmp(a->detail, b->detail) == 0 && a->created_ms == b->created_ms &&
+               a->updated_ms == b->updated_ms && a->ended_ms == b->ended_ms && a->seq == b->seq &&
+               a->size == b->size && (a->size == 0 || memcmp(a->body, b->body, a->size) == 0);
+}
+
+static int check_object(void *arg, const struct object *object, struct err *err)
+{
+        static uint8_t body[STORY_BODY_MAX];
+        struct objects_look *look = arg;
+        struct object wanted;
+        char name[32];
+
+        (void)err;
+        if (object->kind == OBJECT_POLICY)
+                wanted = policy_of(++look->policies * 5);
+        else
+                story_object(++look->workloads, look->last, &wanted, body, name);
+        if (!is_same(object, &wanted))
+                fail_msg("%s: object %u/%llu after batch %u is another", look->where,
+                         (unsigned)object->kind, (unsigned long long)object->id, look->last);
+        return 0;
+}
+
+static void check_objects(struct store *store, unsigned number, const char *where)
+{
+        struct objects_look look = {.last = number, .where = where};
+        struct err err = {0};
+
+        must(objects_each(store, check_object, &look, &err), &err);
+        if (look.workloads != number || look.policies != number / 5)
+                fail_msg("%s: %u workloads and %u policies after batch %u", where, look.workloads,
+                         look.policies, number);
+}
+
 static int add_usage(void *self, const struct usage_row *row, struct err *err)
 {
         (void)err;
@@ -251,6 +369,7 @@ unsigned story_check(struct store *store, const char *where)
                 fail_msg("%s: usage %lld after batch %d instead of %lld", where,
                          (long long)usage, number,
                          (long long)story_usage((unsigned)number));
+        check_objects(store, (unsigned)number, where);
         check_snapshot(store, last, where);
         return (unsigned)number;
 }

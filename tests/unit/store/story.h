@@ -12,6 +12,7 @@
 struct batch;
 struct err;
 struct log_head;
+struct object;
 struct record;
 struct store;
 
@@ -37,6 +38,12 @@ bool story_key(unsigned number, char ret_key[32], uint8_t ret_request[32]);
 /* Unit-milliseconds of the story's tenant in all hours after so many batches. */
 int64_t story_usage(unsigned number);
 
+/* The object that batch `number` puts, as it is after batch `last`: the next batch changes it, and
+ * the one behind ends it. Every fifth batch puts a policy too, which stays. `body` and `name` have
+ * room for STORY_BODY_MAX and 32. */
+void story_object(unsigned number, unsigned last, struct object *ret_object, uint8_t *body,
+                  char name[32]);
+
 /* Opens `path` on the VFS (NULL: the default one), without a lock. */
 struct store *story_open(const char *path, const char *vfs);
 int story_try_open(const char *path, const char *vfs, struct store **ret_store,
@@ -46,8 +53,8 @@ int story_try_open(const char *path, const char *vfs, struct store **ret_store,
 void story_commit(struct store *store, unsigned first, unsigned last);
 
 /* Everything in the store is the story up to some batch, whole and in order: records, chain, keys,
- * usage, and a snapshot if there is one (story_snapshot). Returns its number. Fails the test
- * otherwise; `where` is for its sentence. */
+ * objects, usage, and a snapshot if there is one (story_snapshot). Returns its number. Fails the
+ * test otherwise; `where` is for its sentence. */
 unsigned story_check(struct store *store, const char *where);
 
 /* The body of a snapshot after record `seq`: STORY_SNAPSHOT_BYTES made from seq. */

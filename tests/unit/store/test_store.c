@@ -267,11 +267,12 @@ static void an_older_file_is_brought_forward_and_a_failed_step_changes_nothing(v
         store_close(store);
         steps[0] = now[0];
         steps[1] = (struct schema_step){
-                "bodies get a size",
-                "ALTER TABLE records ADD COLUMN size INTEGER NOT NULL DEFAULT 0;"
-                "DROP TRIGGER records_are_final; UPDATE records SET size = length(body)"};
+                .what = "bodies get a size",
+                .sql = "ALTER TABLE records ADD COLUMN size INTEGER NOT NULL DEFAULT 0;"
+                       "DROP TRIGGER records_are_final; UPDATE records SET size = length(body)"};
         steps[2] = (struct schema_step){
-                "a step that fails half-way", "CREATE TABLE half (x); SELECT no_such_function()"};
+                .what = "a step that fails half-way",
+                .sql = "CREATE TABLE half (x)", .more = "SELECT no_such_function()"};
         assert_int_equal(sqlite3_open(path_of("g"), &db), SQLITE_OK);
         assert_int_equal(schema_bring_forward(db, steps, 2, &err), 0);
         assert_int_equal(number_in(db, "PRAGMA user_version"), 2);
