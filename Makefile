@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 60
 UP_SCENARIO  ?= examples/replay-pool.yaml
 UP_FOLDER    ?= $(BUILD)/pool
 
-.PHONY: help up down example build test bench fuzz fuzz-keep policy-random format clean deps
+.PHONY: help up down example build test bench fuzz fuzz-keep policy-random kill-daemon controller-sim format clean deps
 .DEFAULT_GOAL := help
 
 help:                    ## this list
@@ -51,6 +51,14 @@ fuzz: deps               ## each fuzz target for FUZZ_SECONDS (60)
 
 policy-random: build     ## 10,000 random histories under random policies (make test: 200)
 	@$(BUILD)/tests/property/policy_random 1..10000
+
+kill-daemon: build       ## berthd killed 1,000 times under load (make test: 20), and what is not synced lost 200 times
+	@python3 tests/kill_daemon.py $(BUILD)/berthd --rounds 1000
+	@python3 tests/kill_daemon.py $(BUILD)/berthd --rounds 200 --agents
+	@python3 tests/kill_daemon.py $(BUILD)/berthd --rounds 200 --shim $(BUILD)/tests/forget.so
+
+controller-sim: build    ## 10,000 seeds of the controller in virtual time (make test: 200)
+	@$(BUILD)/tests/property/controller_sim 1..10000
 
 fuzz-keep:               ## add to tests/corpus/ what `make fuzz` found and the seeds do not reach
 	@for t in $(BUILD_FUZZ)/corpus/*; do t=$$(basename $$t); \

@@ -1,6 +1,7 @@
 #include "cli/events.h"
 
 #include "base/err.h"
+#include "base/str.h"
 #include "base/text.h"
 #include "cli/json_in.h"
 #include "cli/stop.h"
@@ -63,7 +64,7 @@ static int on_event(const struct sse_event *event, void *arg)
 
         if (talk_is_json(printing->talk))
                 put_json(event, data);
-        else
+        else if (!str_equal(event->name, "time_set"))  /* that the clock goes on is no news */
                 put_line(event, data);
         json_decref(data);
         if (fflush(stdout) == EOF) {

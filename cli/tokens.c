@@ -16,10 +16,11 @@
 
 static const struct command_option options[] = {
         {"principal", 0, "NAME", "make: who it speaks for; the default is yourself"},
-        {"role", 0, "ROLE", "make: viewer, submitter, manager; auditor or operator of the pool"},
+        {"role", 0, "ROLE", "make: viewer, submitter, manager; auditor, operator; agent of a node"},
+        {"node", 0, "NODE", "make: of --role agent: the one node that it may speak for"},
         {"tenant", 't', "PATH", "make: of this tenant and those below it"},
         {"expires", 0, "TIME", "make: valid until then: 2027-06-30, or 2027-01-04T08:00Z"},
-        {"out", 'o', "FILE", "make, join: write the token there (yours alone), not to the output"},
+        {"out", 'o', "FILE", "make: write the token there (yours alone), not to the output"},
         COMMAND_LIVE_OPTIONS,
         {0},
 };
@@ -28,7 +29,6 @@ static const char details[] =
         "make    a bearer token; its text is told this once, and never again\n"
         "list    the tokens that you may see, without their texts\n"
         "revoke  a token is worth nothing from now on\n"
-        "join    a token with which one node enrols, once (for berth-agent)\n"
         "\n"
         "A token goes into a file that only its owner can read; BERTH_TOKEN_FILE or\n"
         "`berth context set NAME --token-file FILE` names it.\n"
@@ -36,10 +36,11 @@ static const char details[] =
         "examples:\n"
         "  berth token make --principal ana --role submitter --tenant research/nlp --out "
         "ana.token\n"
+        "  berth token make --role agent --node gpu-01 --out gpu-01.token\n"
         "  berth token list\n"
         "  berth token revoke 12\n";
 
-/* ---- make, join ---- */
+/* ---- make ---- */
 
 /* A new file, so that nobody has it open, or may read it. */
 static int write_secret(const char *path, const char *secret, struct err *err)
@@ -125,7 +126,7 @@ static int make(const struct command_call *call, const char *path, json_t *body)
 
 static int run_make(const struct command_call *call)
 {
-        static const char *const keys[] = {"principal", "role", "tenant", "expires"};
+        static const char *const keys[] = {"principal", "role", "tenant", "node", "expires"};
         json_t *body = json_object();
 
         for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
@@ -134,11 +135,6 @@ static int run_make(const struct command_call *call)
                         json_object_set_new(body, keys[i], json_string(value));
         }
         return make(call, "/v1/tokens", body);
-}
-
-static int run_join(const struct command_call *call)
-{
-        return make(call, "/v1/join-tokens", json_object());
 }
 
 /* ---- list, revoke ---- */
@@ -183,7 +179,6 @@ static const struct command_action actions[] = {
         {"make", "", 0, 0, run_make},
         {"list", "", 0, 0, run_list},
         {"revoke", "ID", 1, 1, run_revoke},
-        {"join", "", 0, 0, run_join},
         {0},
 };
 

@@ -37,7 +37,9 @@ void api_fail(struct call *call, const struct err *err)
 struct reply {
         struct http_exchange *exchange;
         unsigned status;
-        char *text;                     /* of jansson's */
+        const char *type;               /* a constant of ours */
+        size_t size;
+        char text[];                    /* with a NUL behind it */
 };
 
 static void reply_done(void *arg, int rc, const struct err *err)
@@ -47,27 +49,38 @@ static void reply_done(void *arg, int rc, const struct err *err)
         if (rc < 0)
                 problem_answer(reply->exchange, 503, err, NULL);
         else
-                http_answer(reply->exchange, reply->status, JSON_TYPE, reply->text,
-                            strlen(reply->text));
-        free(reply->text);
+                http_answer(reply->exchange, reply->status, reply->type, reply->text,
+                            reply->size);
         mem_free(reply);
 }
 
-/* NULL: answered. */
-static struct reply *new_reply(struct call *call, unsigned status, json_t *json)
+/* Of a copy of the bytes (NULL: there was no memory for them). NULL: answered. */
+static struct reply *reply_of(struct call *call, unsigned status, const char *type,
+                              const char *bytes, size_t size)
 {
         static const struct err no_memory = {ERR_NOMEM, "out of memory"};
-        struct reply *reply = mem_new(1, sizeof *reply);
-        char *text = json ? json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+        struct reply *reply = bytes ? mem_new(1, sizeof *reply + size + 1) : NULL;
 
-        json_decref(json);
-        if (!reply || !text) {
-                mem_free(reply);
-                free(text);
+        if (!reply) {
                 api_fail(call, &no_memory);
                 return NULL;
         }
-        *reply = (struct reply){call->exchange, status, text};
+        reply->exchange = call->exchange;
+        reply->status = status;
+        reply->type = type;
+        reply->size = size;
+        memcpy(reply->text, bytes, size);
+        return reply;
+}
+
+static struct reply *new_reply(struct call *call, unsigned status, json_t *json)
+{
+        char *text = json ? json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+
+        struct reply *reply = reply_of(call, status, JSON_TYPE, text, text ? strlen(text) : 0);
+
+        json_decref(json);
+        free(text);
         return reply;
 }
 
@@ -81,7 +94,10 @@ void api_reply(struct call *call, unsigned status, json_t *json)
 
 void api_reply_text(struct call *call, const char *type, const char *bytes, size_t size)
 {
-        http_answer(call->exchange, 200, type, bytes, size);
+        struct reply *reply = reply_of(call, 200, type, bytes, size);
+
+        if (reply)
+                core_when_durable(call->live->core, reply_done, reply);
 }
 
 void api_ignore(void *arg, int rc, const struct err *err)
@@ -112,7 +128,6 @@ void api_commit_apart(struct call *call, struct act *act, unsigned status, json_
         }
         core_undo(act);                 /* else a repetition would do it twice */
         core_commit(act, api_ignore, NULL);
-        free(reply->text);
         mem_free(reply);
         api_fail(call, &err);
 }

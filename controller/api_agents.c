@@ -62,6 +62,11 @@ static void report_done(void *arg, int rc, const struct err *err)
 {
         struct report_reply *reply = arg;
 
+        /* The node may have been given more meanwhile, which is not durable yet. */
+        if (rc == 0 && !core_is_durable(reply->live->core, reply->node->changed_seq)) {
+                core_when_durable(reply->live->core, report_done, reply);
+                return;
+        }
         if (rc < 0)
                 problem_answer(reply->exchange, 503, err, NULL);
         else

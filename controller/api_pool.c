@@ -362,7 +362,7 @@ void get_metrics(struct http_exchange *exchange, const struct route_match *match
         }
         metrics_write(call.api->metrics, api_now_ms(), &text);
         if (!text.failed)
-                api_reply_text(&call, METRICS_TYPE, text.bytes, text.size);
+                http_answer(call.exchange, 200, METRICS_TYPE, text.bytes, text.size);
         else
                 api_fail(&call, &(struct err){ERR_NOMEM, "out of memory"});
         text_done(&text);

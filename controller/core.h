@@ -168,6 +168,11 @@ void core_retry(struct core *core);     /* now and then while the store has fail
 int core_finish(struct core *core, struct err *err);
 /* Begins a snapshot of the state as it is. -ERR_FULL: one is under way. */
 int core_snapshot(struct core *core, struct err *err);
+/* Begins to remove what is older (store/retain.h has the rules; 0: for ever), behind heads that are
+ * signed with the key beside the store. -ERR_INPUT (another's key), -ERR_RANGE, -ERR_FULL, -ERR_IO,
+ * -ERR_NOMEM. */
+int core_retain(struct core *core, uint32_t record_days, uint32_t object_days,
+                uint32_t usage_months, struct err *err);
 void core_stats(struct core *core, struct writer_stats *ret_stats);
 
 /* Decisions that took up to 1, 2, 4, 8 ... microseconds, and longer. */

@@ -26,12 +26,15 @@
 #include "net/activation.h"
 #include "net/http.h"
 #include "proto/model_doc.h"
+#include "store/rollup.h"
 #include "store/store.h"
 
 #define DOCUMENT_BYTES_MAX (16u << 20)
 #define PLAY_EVERY_MS      20           /* simulated nodes */
 #define RETRY_EVERY_MS     1000         /* a store that has failed */
 #define END_WITHIN_MS      3000
+#define RETAIN_EVERY_MS    86400000
+#define RETAIN_FIRST_MS    600000
 
 struct daemon {
         const struct daemon_options *options;
@@ -47,7 +50,7 @@ struct daemon {
         struct metrics *metrics;
         struct http_server *http;
         uint64_t snapshot_seq;          /* when the newest one was begun */
-        int64_t retried_ms;
+        int64_t retried_ms, retain_at_ms;
         int64_t end_by_ms;              /* 0: nobody has asked it to end */
 };
 
@@ -100,6 +103,20 @@ static void snapshot_if_due(struct daemon *daemon)
                 say("snapshot not begun:", "%s", err.text);
 }
 
+/* Once a day, and soon after the start. */
+static void retain_if_due(struct daemon *daemon, int64_t now_ms)
+{
+        const struct daemon_options *options = daemon->options;
+        struct err err;
+
+        if (now_ms < daemon->retain_at_ms)
+                return;
+        daemon->retain_at_ms = now_ms + RETAIN_EVERY_MS;
+        if (core_retain(daemon->live.core, options->keep_records_days, options->keep_ended_days,
+                        ROLLUP_MONTHS, &err) < 0)
+                say("nothing old removed:", "%s", err.text);
+}
+
 static void retry_if_due(struct daemon *daemon, int64_t now_ms)
 {
         if (core_may_act(daemon->live.core, NULL) == 0 ||
@@ -126,6 +143,7 @@ static void on_tick(uv_timer_t *timer)
             live_count_usage(&daemon->live, now_ms, &err) < 0)
                 say("usage not rolled up:", "%s", err.text);
         snapshot_if_due(daemon);
+        retain_if_due(daemon, now_ms);
 }
 
 static void on_play(uv_timer_t *timer)
@@ -273,7 +291,8 @@ static int open_live(struct daemon *daemon, struct err *err)
                                    .placement = {.kind = POLICY_AUTO},
                                    .event = wake,
                                    .arg = daemon};
-        const struct store_options store = {.path = options->store};
+        const struct store_options store = {.path = options->store,
+                                            .is_unsafe = options->store_unsafe};
         struct core_recovery told;
         int rc = store_open(&store, &setup.store, err);
 
@@ -297,6 +316,9 @@ static int open_live(struct daemon *daemon, struct err *err)
         if (!daemon->events || !daemon->metrics || !daemon->api.persons)
                 return err_set(err, ERR_NOMEM, "out of memory");
         daemon->snapshot_seq = told.snapshot_seq;
+        daemon->retain_at_ms = api_now_ms() + RETAIN_FIRST_MS;
+        if (options->store_unsafe)
+                say("UNSAFE:", "what is answered is not on the disk, and a loss of power loses it");
         say("recovered",
             "store=%s snapshot=%" PRIu64 " records=%" PRIu64 " facts=%" PRIu64
             " workloads=%" PRIu64 " ms=%" PRId64,

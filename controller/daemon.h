@@ -19,9 +19,12 @@ struct daemon_options {
                                         /* SIGHUP, as is the policy's */
         const char *client_ca;          /* signs certificates of clients; NULL: tokens only */
         const char *pool, *policy;      /* documents set at start, where they differ; NULL: none */
+        bool store_unsafe;              /* commits are not synced: only so that a test can show that
+                                           it would find the loss */
         bool simulate;                  /* nodes have no agents: they are played */
         int64_t tick_ms, lease_ms;
         uint32_t requests_per_s;        /* of one peer; 0: any number */
+        uint32_t keep_records_days, keep_ended_days;    /* 0: for ever */
         uint64_t snapshot_records;      /* one every so many records */
         uint32_t nodes_max, workloads_max;      /* of a new store */
         const char *version;

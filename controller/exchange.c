@@ -14,6 +14,8 @@
 #include "controller/works.h"
 #include "proto/workload_doc.h"
 
+#define GENERATION_MAX (UINT64_MAX / 4) /* what is above is no generation */
+
 /* ---- the report ---- */
 
 static uint16_t broken_of(const json_t *report)
@@ -48,10 +50,8 @@ int exchange_read(struct node_entry *node, const json_t *report, int64_t now_ms,
                 return err_set(err, ERR_INPUT, "field 'agent' is missing, or too long");
         if (!boot || !str_copy(node->boot, sizeof node->boot, boot))
                 return err_set(err, ERR_INPUT, "field 'boot' is missing, or too long");
-        /* One that was never given is of a controller whose clock stood elsewhere. */
         *ret_seen = (uint64_t)json_integer_value(json_object_get(report, "seen"));
-        if (*ret_seen > node->generation)
-                *ret_seen = 0;
+        node->seen = *ret_seen;
         node->seen_ms = now_ms;
         node->connected = true;
         node->reported = true;
@@ -150,8 +150,20 @@ static bool may_join(struct live *live, const struct node_entry *node, const jso
         return !has_strangers(live, node, report);
 }
 
+/* Generations begin with the clock of the controller's start. An agent that has seen a later one takes
+ * no earlier one: the clock was set back since. */
+static void catch_up(struct live *live, struct node_entry *node)
+{
+        if (node->seen <= node->generation || node->seen > GENERATION_MAX)
+                return;
+        if (live->generation < node->seen)
+                live->generation = node->seen;
+        live_touch(live, node, core_last_seq(live->core));
+}
+
 void exchange_fence(struct live *live, struct node_entry *node)
 {
+        catch_up(live, node);
         if (node->fence || !is_in_pool(live, node) || is_up(live, node))
                 return;
         live_touch(live, node, core_last_seq(live->core));

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "controller/daemon.h"
+#include "store/retain.h"
 
 enum { EXIT_BAD_INPUT = 2 };
 
@@ -30,6 +31,8 @@ static const char help[] =
         "  --tick DURATION       how often time passes for the engine (default 2s)\n"
         "  --lease DURATION      an agent that is silent for longer has lost its work (default 30s)\n"
         "  --requests-per-s N    most of one peer, with bursts above it; 0: any number (default 2000)\n"
+        "  --keep-records DAYS   of the log, before the newest snapshot; 0: for ever (default 30)\n"
+        "  --keep-ended DAYS     what has ended is known for so long; 0: for ever (default 90)\n"
         "  --snapshot-every N    a snapshot every so many records of the log (default 200000)\n"
         "  --nodes-max N         most nodes of a new store (default 16384)\n"
         "  --workloads-max N     most live workloads of a new store (default 200000)\n"
@@ -44,9 +47,10 @@ static const char help[] =
         "file read again.\n";
 
 enum {
-        OPTION_STORE = 256, OPTION_LISTEN, OPTION_POOL, OPTION_POLICY, OPTION_SIMULATE,
+        OPTION_STORE = 256, OPTION_LISTEN, OPTION_POOL, OPTION_POLICY, OPTION_UNSAFE, OPTION_SIMULATE,
         OPTION_TICK, OPTION_LEASE, OPTION_REQUESTS, OPTION_SNAPSHOT, OPTION_NODES, OPTION_WORKLOADS, OPTION_HELP,
-        OPTION_VERSION, OPTION_TLS_CERT, OPTION_TLS_KEY, OPTION_CLIENT_CA
+        OPTION_VERSION, OPTION_TLS_CERT, OPTION_TLS_KEY, OPTION_CLIENT_CA,
+        OPTION_KEEP_RECORDS, OPTION_KEEP_ENDED
 };
 
 static int wrong(const struct err *err)
@@ -77,6 +81,9 @@ static int take_option(int option, const char *value, struct daemon_options *opt
         case OPTION_POLICY:
                 options->policy = value;
                 break;
+        case OPTION_UNSAFE:
+                options->store_unsafe = true;
+                break;
         case OPTION_TLS_CERT:
                 options->tls_certificate = value;
                 break;
@@ -98,6 +105,14 @@ static int take_option(int option, const char *value, struct daemon_options *opt
         case OPTION_REQUESTS:
                 rc = num_u64(value, 0, 1000000, &number, err);
                 options->requests_per_s = (uint32_t)number;
+                break;
+        case OPTION_KEEP_RECORDS:
+                rc = num_u64(value, 0, RETAIN_DAYS_MAX, &number, err);
+                options->keep_records_days = (uint32_t)number;
+                break;
+        case OPTION_KEEP_ENDED:
+                rc = num_u64(value, 0, RETAIN_DAYS_MAX, &number, err);
+                options->keep_ended_days = (uint32_t)number;
                 break;
         case OPTION_SNAPSHOT:
                 rc = num_u64(value, 100, UINT64_C(1) << 40, &options->snapshot_records, err);
@@ -121,6 +136,8 @@ int main(int argc, char **argv)
                 {"listen", required_argument, NULL, OPTION_LISTEN},
                 {"pool", required_argument, NULL, OPTION_POOL},
                 {"policy", required_argument, NULL, OPTION_POLICY},
+                /* Not in the help: for tests/kill_daemon.py, which must find what this loses. */
+                {"unsafe-store-for-tests", no_argument, NULL, OPTION_UNSAFE},
                 {"tls-cert", required_argument, NULL, OPTION_TLS_CERT},
                 {"tls-key", required_argument, NULL, OPTION_TLS_KEY},
                 {"client-ca", required_argument, NULL, OPTION_CLIENT_CA},
@@ -128,6 +145,8 @@ int main(int argc, char **argv)
                 {"tick", required_argument, NULL, OPTION_TICK},
                 {"lease", required_argument, NULL, OPTION_LEASE},
                 {"requests-per-s", required_argument, NULL, OPTION_REQUESTS},
+                {"keep-records", required_argument, NULL, OPTION_KEEP_RECORDS},
+                {"keep-ended", required_argument, NULL, OPTION_KEEP_ENDED},
                 {"snapshot-every", required_argument, NULL, OPTION_SNAPSHOT},
                 {"nodes-max", required_argument, NULL, OPTION_NODES},
                 {"workloads-max", required_argument, NULL, OPTION_WORKLOADS},
@@ -137,6 +156,8 @@ int main(int argc, char **argv)
         struct daemon_options options = {.tick_ms = 2000,
                                          .lease_ms = 30000,
                                          .requests_per_s = 2000,
+                                         .keep_records_days = RETAIN_RECORD_DAYS,
+                                         .keep_ended_days = RETAIN_OBJECT_DAYS,
                                          .snapshot_records = 200000,
                                          .nodes_max = 16384,
                                          .workloads_max = 200000,

@@ -177,7 +177,8 @@ static void add_ended(json_t *json, const struct object *object)
         static const char *const keys[] = {"exit_code", "signal", "stops", "cause", "lost_ms",
                                          "reason"};
 
-        view_set(json, "state", json_string(object->state));
+        /* Its end is decided, and its row is not on the disk yet. */
+        view_set(json, "state", json_string(object->ended_ms ? object->state : "stopping"));
         view_set(json, "ended", view_time(object->ended_ms));
         for (size_t k = 0; k < ARRAY_LEN(keys); k++)
                 (void)json_object_set(json, keys[k],

@@ -257,6 +257,8 @@ void agent_take(struct sim *sim, unsigned m, uint64_t request, const json_t *ans
         machine->waits = false;
         if (!json_is_object(answer))
                 return;                 /* refused; it asks again */
+        if (number(answer, "generation") < machine->seen)
+                return;                 /* older than what it knows */
         law_answer(sim, m, answer);
         machine->answered_ms = machine->sent_ms;
         machine->seen = number(answer, "generation");

@@ -10,7 +10,7 @@ static int64_t delay(struct sim *sim)
 {
         if (!sim->calm && rng_below(&sim->weather, 100) < sim->late_pct) {
                 sim->counts->others[SIM_LATE]++;
-                return (int64_t)rng_below(&sim->weather, 40000);
+                return (int64_t)rng_below(&sim->weather, 100000);
         }
         return 1 + (int64_t)rng_below(&sim->weather, 60);
 }

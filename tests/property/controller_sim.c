@@ -155,7 +155,7 @@ static void cancel(struct sim *sim, uint64_t id)
         struct promised *promise = law_promise(sim, PROMISE_CANCEL);
         struct act *act = world_act(world);
         promise->first = id;
-        promise->epoch = work->epoch;
+        promise->epoch = core_last_seq(world->live.core);       /* later ones must not be started */
         if (live_cancel(&world->live, act, work, &world->err) < 0)
                 sim_fail(sim, "a cancel is refused: %s", world->err.text);
         core_commit(act, law_promise_kept, promise);

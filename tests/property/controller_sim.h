@@ -78,7 +78,7 @@ struct message {
 struct sim_work {
         bool acked;                     /* its submission */
         bool cancel_acked;
-        uint64_t last_epoch;            /* the one that it may still start after that */
+        uint64_t last_epoch;            /* word of older ones may still be on its way then */
         bool service;
         uint64_t started_epoch;         /* the newest that a machine has started, */
         uint64_t started;               /* ... and its members, as bits */

@@ -208,10 +208,10 @@ static void a_pool_that_was_not_kept_is_forgotten(void **state)
         (void)state;
         static const char wider[] =
                 "kind: Pool\nname: test\nplanes: {odd: {}, training: {}}\nnodes:\n"
-                "  - {name: new, plane: odd, devices: {model: A100-40, count: 2}, cpu: 8, ram: 8Gi,\n"
-                "     labels: {colour: red}}\n"
-                "  - {name: \"n[1-3]\", plane: training, devices: {model: H100-80, count: 4}, cpu: 64,\n"
-                "     ram: 512Gi, disk: 1Ti, network: 100Gb}\n";
+                "  - {name: new, plane: odd, devices: {model: A100-40, count: 2}, cpu: 8,\n"
+                "     ram: 8Gi, labels: {colour: red}}\n"
+                "  - {name: \"n[1-3]\", plane: training, devices: {model: H100-80, count: 4},\n"
+                "     cpu: 64, ram: 512Gi, disk: 1Ti, network: 100Gb}\n";
         struct fault_vfs *disk = world.disks[world.disk];
         fault_vfs_fail(disk, FAULT_EIO, fault_vfs_operations(disk) + 1, 1000000);
         assert_int_equal(world_put_pool(&world, wider), -ERR_IO);
@@ -234,7 +234,8 @@ static void words_of_what_was_refused_do_not_stand_in_the_way(void **state)
         (void)state;
         static const char refused[] =
                 "kind: Pool\nname: test\nplanes: {unheard: {}}\nnodes:\n"
-                "  - {name: odd, plane: unheard, devices: {model: H100-80, count: 4}, cpu: 1, ram: 1Gi}\n";
+                "  - {name: odd, plane: unheard, devices: {model: H100-80, count: 4},\n"
+                "     cpu: 1, ram: 1Gi}\n";
         (void)world_job(&world, "web", "runs", 1);              /* so that its node cannot go */
         assert_int_equal(world_put_pool(&world, refused), -ERR_INPUT);
         assert_int_equal(core_snapshot(world.live.core, NULL), 0);
@@ -288,9 +289,12 @@ static void a_pool_of_which_a_part_cannot_be_is_not_taken_at_all(void **state)
         (void)state;
         static const char shrunk[] =
                 "kind: Pool\nname: test\nplanes: {training: {}}\nnodes:\n"
-                "  - {name: n1, plane: training, devices: {model: H100-80, count: 4}, cpu: 1, ram: 1Gi}\n"
-                "  - {name: n2, plane: training, devices: {model: H100-80, count: 4}, cpu: 1, ram: 1Gi}\n"
-                "  - {name: n3, plane: training, devices: {model: H100-80, count: 1}, cpu: 1, ram: 1Gi}\n";
+                "  - {name: n1, plane: training, devices: {model: H100-80, count: 4},\n"
+                "     cpu: 1, ram: 1Gi}\n"
+                "  - {name: n2, plane: training, devices: {model: H100-80, count: 4},\n"
+                "     cpu: 1, ram: 1Gi}\n"
+                "  - {name: n3, plane: training, devices: {model: H100-80, count: 1},\n"
+                "     cpu: 1, ram: 1Gi}\n";
         for (unsigned j = 0; j < 3; j++)
                 (void)world_job(&world, "lab/a", "runs", 4);
         uint64_t hash = world_hash(&world);

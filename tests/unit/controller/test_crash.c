@@ -1,6 +1,6 @@
-/* The power goes at every write, truncation, sync and removal of one story of a controller, and takes
- * with it all, some or none of what was not synced. What the next controller finds must be the state
- * as it was after a whole act, no older than what anybody was told. */
+/* The power goes at every write, truncation, sync and removal of one story of a controller, and
+ * takes with it all, some or none of what was not synced. What the next controller finds must be
+ * the state as it was after a whole act, no older than what anybody was told. */
 #include "tests/unit/check.h"
 
 #include <stdlib.h>

@@ -488,6 +488,32 @@ static void a_controller_that_slept_calls_nobody_silent(void **state)
         silence(node_of(id, 0));                        /* but not for ever */
 }
 
+static void generations_go_on_where_an_agent_stands(void **state)
+{
+        (void)state;
+        struct node_entry *node = nodes_find(world.live.nodes, "n1");
+        uint64_t seen = node->generation;
+        world.now_ms -= 3600000;                /* the clock is set back, and */
+        world_crash(&world, FAULT_LOSE_ALL, 1);
+        world_start(&world);
+        node = nodes_find(world.live.nodes, "n1");
+        for (unsigned round = 0; round < 2; round++) {
+                json_t *it = json_pack("{s:i,s:s,s:s,s:I,s:[]}", "protocol", 1, "agent", "1",
+                                       "boot", "b", "seen", (json_int_t)seen, "runs");
+                json_t *answer = world_exchange(&world, "n1", it);
+                assert_non_null(answer);
+                assert_true((uint64_t)json_integer_value(json_object_get(answer, "generation")) >
+                            seen);
+                json_decref(answer);
+                seen = round == 0 ? node->generation + 5 : seen;
+        }
+        json_t *odd = json_pack("{s:i,s:s,s:s,s:i,s:[]}", "protocol", 1, "agent", "1", "boot", "b",
+                                "seen", -1, "runs");
+        uint64_t generation = world.live.generation;
+        json_decref(world_exchange(&world, "n1", odd));
+        assert_true(world.live.generation == generation);
+}
+
 static void a_restarted_controller_waits_a_lease(void **state)
 {
         (void)state;
@@ -552,6 +578,7 @@ int main(void)
                 T(a_lost_node_that_comes_clean_joins_at_its_second_report),
                 T(a_drain_does_not_bring_a_lost_node_back),
                 T(a_controller_that_slept_calls_nobody_silent),
+                T(generations_go_on_where_an_agent_stands),
                 T(a_restarted_controller_waits_a_lease),
                 T(a_broken_device_ends_its_work_and_stays_broken),
         };
