@@ -343,8 +343,8 @@ void get_openapi(struct http_exchange *exchange, const struct route_match *match
         struct call call;
 
         if (api_begin(arg, exchange, match, &call))
-                api_reply_text(&call, "application/yaml", (const char *)openapi_text,
-                               openapi_text_size);
+                http_answer(call.exchange, 200, "application/yaml", openapi_text,
+                            openapi_text_size);
 }
 
 /* Of the whole pool, so for who may see it. */
