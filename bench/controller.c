@@ -1,6 +1,7 @@
 /* What the controller can take: durable submit -> allocated over HTTP on a pool of 5,000 simulated
  * nodes of 8 devices. 64 connections that are kept alive, one job a request, no pipelining; 50
- * tenants, 30 shapes, jobs of two seconds whose ends are durable too. The load comes from this
+ * tenants, 30 shapes, jobs of two seconds whose ends are durable too; at most PACE a second, so that
+ * the pool is not full (it would be at 13,300). The load comes from this
  * process, on the same cores; the daemon is the real one, as a child. Against it in the same run: as
  * many groups of rows as fast as bare SQLite commits them. Then the memory of a pool of 10,000 nodes
  * with 100,000 live workloads. The first argument is the seconds of load (default 10). */
@@ -29,6 +30,7 @@
 #define TENANTS     50
 #define SHAPES      30
 #define WARM_NS     3000000000ll
+#define PACE        12000               /* jobs a second, at most */
 
 static char folder[] = "/tmp/bench-controller-XXXXXX";
 
@@ -132,6 +134,8 @@ struct load {
         unsigned count;
         int epoll;
         uint64_t number;                /* of the next job */
+        int64_t start_ns;               /* the pace counts from here */
+        uint64_t sent;
         uint64_t answers, allocated;
         double *latency_ms;
         size_t latencies, latencies_room;
@@ -154,11 +158,24 @@ static size_t make_request(uint64_t number, unsigned life_s, char *buf, size_t s
                                 length, body);
 }
 
+/* Whoever is ahead of the pace waits. */
+static void keep_pace(struct load *load)
+{
+        int64_t due_ns = load->start_ns + (int64_t)(load->sent++ * 1000000000ull / PACE);
+        int64_t early_ns = due_ns - time_monotonic_ns();
+
+        if (early_ns > 0)
+                (void)usleep((useconds_t)(early_ns / 1000));
+        else if (early_ns < -50000000)  /* what was missed is not made up for */
+                load->start_ns -= early_ns;
+}
+
 static void send_next(struct load *load, struct lane *lane)
 {
         char request[1024];
         size_t size = make_request(load->number++, load->life_s, request, sizeof request);
 
+        keep_pace(load);
         lane->sent_ns = time_monotonic_ns();
         if (write(lane->fd, request, size) != (ssize_t)size)
                 fail("write");
@@ -211,6 +228,8 @@ static void run_jobs(struct load *load, uint64_t jobs)
         uint64_t answered = 0;
 
         open_lanes(load, CONNECTIONS);
+        load->start_ns = time_monotonic_ns();
+        load->sent = 0;
         for (unsigned i = 0; i < CONNECTIONS; i++)
                 send_next(load, &load->lanes[i]);
         while (answered < jobs) {
@@ -232,6 +251,7 @@ static double run_load(struct load *load, unsigned connections, int64_t warm_ns,
         int64_t start_ns = time_monotonic_ns(), now_ns = start_ns;
 
         open_lanes(load, connections);
+        load->start_ns = start_ns;
         for (unsigned i = 0; i < connections; i++)
                 send_next(load, &load->lanes[i]);
         while (now_ns - start_ns < warm_ns + load_ns) {

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "controller/live.h"
 #include "controller/works.h"
 #include "proto/workload_doc.h"
@@ -140,11 +141,14 @@ static void ignore(void *arg, int rc, const struct err *err)
 int simulated_run(struct simulated *simulated, struct live *live, int64_t now_ms,
                   struct err *err)
 {
-        while (simulated_due_ms(simulated) <= now_ms) {
+        int64_t until_ns = time_monotonic_ns() + SIMULATED_SLICE_MS * INT64_C(1000000);
+
+        while (simulated_due_ms(simulated) <= now_ms && time_monotonic_ns() < until_ns) {
                 struct act *act = core_begin(live->core, "simulated nodes", "", now_ms, err);
                 int rc = act ? 0 : -ERR_IO;
                 for (unsigned i = 0; rc == 0 && i < RUNS_PER_ACT; i++) {
-                        if (simulated_due_ms(simulated) > now_ms)
+                        if (simulated_due_ms(simulated) > now_ms ||
+                            time_monotonic_ns() >= until_ns)
                                 break;
                         struct event event = take_first(simulated);
                         rc = happen(live, act, &event, now_ms, err);
