@@ -71,7 +71,7 @@ static pid_t start_daemon(const char *program, int *ret_log)
 {
         char listen[160], store[128], pool[128], policy[128];
         int ends[2];
-        pid_t child;
+        pid_t child = -1;
 
         (void)snprintf(listen, sizeof listen, "unix:%s", path_of("socket"));
         (void)snprintf(store, sizeof store, "%s", path_of("store"));
