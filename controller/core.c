@@ -13,80 +13,12 @@
 #include "store/batch.h"
 #include "store/keys.h"
 
-#define WAITING_MAX (1u << 20)
-
-/* ---- who waits ---- */
-
-static bool waiting_grow(struct core *core)
-{
-        uint32_t room = core->waiting_room ? core->waiting_room * 2 : 1024;
-        struct waiting *grown;
-
-        if (room > WAITING_MAX)
-                return false;
-        grown = mem_new(room, sizeof *grown);
-        if (!grown)
-                return false;
-        for (uint32_t i = 0; i < core->waiting_count; i++)
-                grown[i] = core->waiting[(core->waiting_first + i) % core->waiting_room];
-        mem_free(core->waiting);
-        core->waiting = grown;
-        core->waiting_room = room;
-        core->waiting_first = 0;
-        return true;
-}
-
-static bool wait_for(struct core *core, uint64_t seq, core_done *done, void *arg)
-{
-        if (core->waiting_count == core->waiting_room && !waiting_grow(core))
-                return false;
-        uint32_t at = (core->waiting_first + core->waiting_count++) % core->waiting_room;
-        core->waiting[at] = (struct waiting){seq, done, arg};
-        return true;
-}
-
-/* Those whose record is durable; with `err`, all of them. */
-static void tell_waiting(struct core *core, const struct err *err)
-{
-        while (core->waiting_count > 0) {
-                struct waiting it = core->waiting[core->waiting_first];
-                if (!err && it.seq > core->durable_seq)
-                        return;
-                core->waiting_first = (core->waiting_first + 1) % core->waiting_room;
-                core->waiting_count--;
-                it.done(it.arg, err ? -ERR_IO : 0, err);
-        }
-}
+/* ---- looking ---- */
 
 void core_policy_set(struct core *core, struct policy_doc *policy, uint64_t revision)
 {
         core_take_policy(core, policy, revision);
 }
-
-void core_when_durable(struct core *core, core_done *done, void *arg)
-{
-        static const struct err full = {ERR_FULL, "too many requests wait"},
-                                anew = {ERR_IO, "the state is being made anew: try again"};
-
-        if (core->stale)
-                done(arg, -ERR_IO, &anew);
-        else if (core_is_durable(core, core->last_seq) && core->waiting_count == 0)
-                done(arg, 0, NULL);
-        else if (!wait_for(core, core->last_seq, done, arg))
-                done(arg, -ERR_FULL, &full);
-}
-
-bool core_is_durable(const struct core *core, uint64_t seq)
-{
-        return seq <= core->durable_seq;
-}
-
-uint64_t core_last_seq(const struct core *core)
-{
-        return core->last_seq;
-}
-
-/* ---- looking ---- */
 
 const struct state *core_state(const struct core *core)
 {
@@ -460,107 +392,8 @@ void core_commit(struct act *act, core_done *done, void *arg)
                 return;
         }
         core->last_seq = seq;
-        if (!wait_for(core, seq, done, arg))
+        if (!core_wait_for(core, seq, done, arg))
                 done(arg, -ERR_FULL, &err);     /* committed all the same, but nobody is told */
-}
-
-/* ---- the writer ---- */
-
-/* From the writer's thread. */
-static void take_event(void *self, const struct writer_event *event)
-{
-        struct core *core = self;
-
-        pthread_mutex_lock(&core->mail->lock);
-        switch (event->kind) {
-        case WRITER_EVENT_COMMITTED:
-                core->mail->durable_seq = event->head.seq;
-                break;
-        case WRITER_EVENT_FAILED:
-                core->mail->failed = true;
-                core->mail->failure = *event->err;
-                break;
-        case WRITER_EVENT_RECOVERED:
-                core->mail->recovered = true;
-                break;
-        case WRITER_EVENT_STILL_FAILED:
-        case WRITER_EVENT_CHECKPOINT_FAILED:
-        case WRITER_EVENTS_END:
-                break;
-        }
-        pthread_mutex_unlock(&core->mail->lock);
-        if (core->setup.event)
-                core->setup.event(core->setup.arg, event);
-}
-
-static void take_mail(struct core *core, struct core_mail *ret_mail)
-{
-        pthread_mutex_lock(&core->mail->lock);
-        *ret_mail = *core->mail;
-        core->mail->failed = core->mail->recovered = false;
-        pthread_mutex_unlock(&core->mail->lock);
-}
-
-static void tell_durable(struct core *core)
-{
-        tell_waiting(core, NULL);
-        for (unsigned w = 0; w < core->watches_count; w++)
-                if (core->watches[w].durable)
-                        core->watches[w].durable(core->watches[w].arg, core->durable_seq);
-}
-
-static int renew(struct core *core, struct err *err)
-{
-        struct core_recovery recovery;
-        int rc = core_recover(core, &recovery, err);
-
-        if (rc)
-                return rc;
-        core->stale = false;
-        for (unsigned w = 0; w < core->watches_count; w++)
-                if (core->watches[w].renewed)
-                        core->watches[w].renewed(core->watches[w].arg);
-        return 0;
-}
-
-int core_event(struct core *core, struct err *err)
-{
-        struct core_mail mail;
-
-        take_mail(core, &mail);
-        if (mail.durable_seq > core->durable_seq) {
-                core->durable_seq = mail.durable_seq;
-                tell_durable(core);
-        }
-        if (mail.failed) {
-                core->store_failed = core->stale = true;
-                core->last_seq = core->durable_seq;     /* nothing is under way any more */
-                tell_waiting(core, &mail.failure);
-        }
-        /* A commit that was told as failed may be in the log after all. */
-        if (mail.recovered) {
-                core->store_failed = false;
-                core->stale = true;
-        }
-        /* What was pushed may still be on its way to the log. */
-        bool settled = core->durable_seq == core->last_seq;
-        return core->stale && settled ? renew(core, err) : 0;
-}
-
-bool core_step(struct core *core)
-{
-        return writer_step(core->writer);
-}
-
-void core_retry(struct core *core)
-{
-        if (core->store_failed)
-                writer_retry(core->writer);
-}
-
-void core_stats(struct core *core, struct writer_stats *ret_stats)
-{
-        writer_stats(core->writer, ret_stats);
 }
 
 /* ---- life ---- */
@@ -584,9 +417,8 @@ int core_open(const struct core_setup *setup, struct core **ret_core,
         core->setup.early = NULL;       /* the caller's */
         core->models_listed = (uint32_t)model_count(setup->models);
         pthread_mutex_init(&core->mail->lock, NULL);
-        const struct writer_options options = {.callback = take_event,
-                                               .self = core,
-                                               .is_stepped = setup->is_stepped};
+        const struct writer_options options = {
+                .callback = core_take_event, .self = core, .is_stepped = setup->is_stepped};
         rc = store_view(setup->store, &core->view, err);
         if (rc == 0)
                 rc = core_recover(core, ret_recovery, err);
@@ -599,23 +431,6 @@ int core_open(const struct core_setup *setup, struct core **ret_core,
         }
         *ret_core = core;
         return 0;
-}
-
-/* What waits is committed, and nobody is left waiting. */
-void core_end_writer(struct core *core)
-{
-        static const struct err ending = {ERR_IO, "the controller has ended"};
-        struct core_mail mail;
-
-        if (!core->writer)
-                return;
-        writer_free(core->writer);
-        core->writer = NULL;
-        take_mail(core, &mail);
-        if (mail.durable_seq > core->durable_seq)
-                core->durable_seq = mail.durable_seq;
-        tell_waiting(core, NULL);
-        tell_waiting(core, &ending);
 }
 
 void core_free(struct core *core)

@@ -60,6 +60,10 @@ struct core {
         unsigned watches_count;
 };
 
+/* core_durable.c: who waits for the disk. False: there is no room for one more. */
+bool core_wait_for(struct core *core, uint64_t seq, core_done *done, void *arg);
+void core_take_event(void *self, const struct writer_event *event); /* a writer_callback */
+void core_end_writer(struct core *core);
 /* core_recover.c: the state, from snapshot and facts. */
 int core_recover(struct core *core, struct core_recovery *ret_recovery, struct err *err);
 /* Applies the fact, and keeps works in step. 0 or -ERR_NOMEM. */
@@ -67,6 +71,5 @@ int core_apply(struct core *core, const struct fact *fact, uint64_t seq, int64_t
 /* Logs words and device models that no record has, where there are any. 0, -ERR_FULL, -ERR_NOMEM. */
 int core_words(struct act *act, struct err *err);
 void core_drop_state(struct core *core);
-void core_end_writer(struct core *core);
 /* Behind the fact that brings it into force. */
 void core_take_policy(struct core *core, struct policy_doc *policy, uint64_t revision);
