@@ -6,8 +6,10 @@
  * many groups of rows as fast as bare SQLite commits them. Then the memory of a pool of 10,000 nodes
  * with 100,000 live workloads. The first argument is the seconds of load (default 10). */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -31,6 +33,8 @@
 #define SHAPES      30
 #define WARM_NS     3000000000ll
 #define PACE        12000               /* jobs a second, at most */
+#define WATCHERS    1000                /* of events, 20 of each tenant */
+#define WATCHED     500                 /* jobs a second while they watch */
 
 static char folder[] = "/tmp/bench-controller-XXXXXX";
 
@@ -134,7 +138,8 @@ struct load {
         unsigned count;
         int epoll;
         uint64_t number;                /* of the next job */
-        int64_t start_ns;               /* the pace counts from here */
+        unsigned pace;                  /* jobs a second, at most */
+        int64_t start_ns;               /* ... counted from here */
         uint64_t sent;
         uint64_t answers, allocated;
         double *latency_ms;
@@ -161,7 +166,7 @@ static size_t make_request(uint64_t number, unsigned life_s, char *buf, size_t s
 /* Whoever is ahead of the pace waits. */
 static void keep_pace(struct load *load)
 {
-        int64_t due_ns = load->start_ns + (int64_t)(load->sent++ * 1000000000ull / PACE);
+        int64_t due_ns = load->start_ns + (int64_t)(load->sent++ * 1000000000ull / load->pace);
         int64_t early_ns = due_ns - time_monotonic_ns();
 
         if (early_ns > 0)
@@ -282,6 +287,85 @@ static double percentile(struct load *load, double part)
         return load->latency_ms[(size_t)((double)(load->latencies - 1) * part)];
 }
 
+/* ---- who watches ---- */
+
+struct watchers {
+        pthread_t thread;
+        int fds[WATCHERS], epoll;
+        atomic_bool over;
+        uint64_t bytes;
+};
+
+static void *watch(void *arg)
+{
+        struct watchers *watchers = arg;
+        struct epoll_event events[64];
+        char buf[16384];
+
+        while (!watchers->over) {
+                int count = epoll_wait(watchers->epoll, events, 64, 100);
+                for (int i = 0; i < count; i++) {
+                        ssize_t size = read(events[i].data.fd, buf, sizeof buf);
+                        if (size <= 0)
+                                fail("a watcher was cut");
+                        watchers->bytes += (uint64_t)size;
+                }
+        }
+        return NULL;
+}
+
+static void start_watchers(struct watchers *watchers)
+{
+        watchers->epoll = epoll_create1(EPOLL_CLOEXEC);
+        for (unsigned w = 0; w < WATCHERS; w++) {
+                struct epoll_event event = {.events = EPOLLIN};
+                char request[160];
+                int length = snprintf(request, sizeof request,
+                                      "GET /v1/events?tenant=t%02u HTTP/1.1\r\nHost: berth\r\n\r\n",
+                                      w % TENANTS);
+                event.data.fd = watchers->fds[w] = dial();
+                if (write(event.data.fd, request, (size_t)length) != length ||
+                    epoll_ctl(watchers->epoll, EPOLL_CTL_ADD, event.data.fd, &event) < 0)
+                        fail("a watcher");
+        }
+        if (pthread_create(&watchers->thread, NULL, watch, watchers) != 0)
+                fail("thread");
+}
+
+static void stop_watchers(struct watchers *watchers)
+{
+        watchers->over = true;
+        (void)pthread_join(watchers->thread, NULL);
+        for (unsigned w = 0; w < WATCHERS; w++)
+                close(watchers->fds[w]);
+        close(watchers->epoll);
+}
+
+/* p99 of the same load, without and with them. */
+static void bench_watchers(uint64_t *number)
+{
+        static struct watchers watchers;
+        double p99[2];
+
+        for (unsigned with = 0; with < 2; with++) {
+                struct load load = {.life_s = 2, .pace = WATCHED, .latencies_room = 100000,
+                                    .number = *number};
+                load.latency_ms = mem_new(load.latencies_room, sizeof(double));
+                if (with)
+                        start_watchers(&watchers);
+                (void)run_load(&load, 1, 1000000000ll, 4000000000ll);     /* it sleeps to keep the pace */
+                if (with)
+                        stop_watchers(&watchers);
+                p99[with] = percentile(&load, 0.99);
+                *number = load.number;
+                mem_free(load.latency_ms);
+        }
+        printf("%d watchers, %d jobs/s: p99 %.2f ms, without them %.2f ms; %.1f MB were sent to them\n",
+               WATCHERS, WATCHED, p99[1], p99[0], (double)watchers.bytes / 1e6);
+        bench_figure("controller.watchers_p99_ratio", p99[1] / p99[0], "x", p99[1] / p99[0],
+                     "the same load without watchers");
+}
+
 /* ---- bare SQLite: four records and two rows of a table for each job, 64 jobs a commit ---- */
 
 static void run_sql(sqlite3 *db, const char *sql)
@@ -381,6 +465,7 @@ int main(int argc, char **argv)
         (void)strcpy(strrchr(program, '/'), "/../berthd");
         write_documents(NODES);
         load.life_s = alone.life_s = 2;
+        load.pace = alone.pace = PACE;
         load.latencies_room = alone.latencies_room = 4000000;
         load.latency_ms = mem_new(load.latencies_room, sizeof(double));
         alone.latency_ms = mem_new(alone.latencies_room, sizeof(double));
@@ -400,6 +485,7 @@ int main(int argc, char **argv)
         alone.number = load.number;
         (void)run_load(&alone, 1, 200000000ll, 2000000000ll);
         bench_figure("controller.submit_p50_ms", percentile(&alone, 0.5), "ms", 0, NULL);
+        bench_watchers(&alone.number);
         bench_figure("controller.loaded_rss_mib", resident_mib(child), "MiB", 0, NULL);
         stop(child, SIGKILL);
         child = start_daemon(program, &log);
