@@ -15,10 +15,12 @@ int api_keep_key(struct call *call, struct act *act, unsigned status, const char
 bool api_not_too_often(struct call *call);
 
 /* api_workloads.c */
-route_handler post_workload, get_workloads, get_workload, delete_workload, get_explanation,
-        post_hold, post_release, post_restart, post_preempt;
+route_handler post_workload, get_workloads, get_workload, delete_workload, post_hold, post_release,
+        post_restart, post_preempt;
+/* api_explain.c */
+route_handler get_explanation, get_idle, get_fits;
 /* api_pool.c */
-route_handler get_queue, get_pool, get_nodes, get_idle, get_fits, get_tenants, get_notices,
+route_handler get_queue, get_pool, get_nodes, get_tenants, get_notices,
         post_drain, post_undrain, post_freeze, get_health, get_ready, get_version, get_openapi,
         get_metrics;
 /* api_documents.c */

@@ -15,9 +15,6 @@
 #include "controller/openapi_text.h"
 #include "controller/view.h"
 #include "controller/works.h"
-#include "engine/explain.h"
-#include "proto/explain_json.h"
-#include "proto/explain_text.h"
 #include "proto/when.h"
 
 static const char *or_null(const char *text)
@@ -180,116 +177,6 @@ void post_freeze(struct http_exchange *exchange, const struct route_match *match
                 core_commit(act, api_ignore, NULL);
         if (err.code != ERR_OK)
                 api_fail(&call, &err);
-}
-
-/* ---- capacity explained ---- */
-
-static void write_idle(struct call *call, const struct explained_idle *idle, bool as_text)
-{
-        const struct explain_names names = {.state = core_state(call->live->core), .clock = true};
-        char *bytes = NULL;
-        size_t size = 0;
-        struct err err = {ERR_NOMEM, "out of memory"};
-
-        if (as_text) {
-                FILE *file = open_memstream(&bytes, &size);
-                if (file) {
-                        explain_idle_text(file, idle, &names);
-                        (void)fclose(file);
-                }
-        } else if (explain_idle_json(idle, &names, &bytes, &err) == 0) {
-                size = strlen(bytes);
-        }
-        if (bytes)
-                api_reply_text(call, as_text ? "text/plain; charset=utf-8" : "application/json",
-                               bytes, size);
-        else
-                api_fail(call, &err);
-        free(bytes);
-}
-
-void get_idle(struct http_exchange *exchange, const struct route_match *match, void *arg)
-{
-        char format[8] = "json";
-        struct explained_idle *idle;
-        struct call call;
-        struct err err = {ERR_NOMEM, "out of memory"};
-
-        if (!api_begin(arg, exchange, match, &call) ||
-            !api_query(&call, "format", format, sizeof format))
-                return;
-        if (access_need(&call.who, ACTION_SEE_ALL, NULL, "idle capacity", &err) < 0) {
-                api_fail(&call, &err);
-                return;
-        }
-        idle = mem_new(1, sizeof *idle);
-        if (idle && explain_idle(core_memo(call.live->core), core_state(call.live->core),
-                                 api_now_ms(), idle, &err) == 0)
-                write_idle(&call, idle, str_equal(format, "text"));
-        else
-                api_fail(&call, &err);
-        mem_free(idle);
-}
-
-static void write_fits(struct call *call, uint16_t tenant, uint16_t class, bool as_text)
-{
-        const struct explain_names names = {.state = core_state(call->live->core), .clock = true};
-        struct explained_fits *fits = mem_new(1, sizeof *fits);
-        char *bytes = NULL;
-        size_t size = 0;
-        struct err err = {ERR_NOMEM, "out of memory"};
-
-        if (!fits || explain_fits(core_memo(call->live->core), core_state(call->live->core), tenant,
-                                  class, api_now_ms(), fits, &err) < 0) {
-                api_fail(call, &err);
-                mem_free(fits);
-                return;
-        }
-        if (as_text) {
-                FILE *file = open_memstream(&bytes, &size);
-                if (file) {
-                        explain_fits_text(file, fits, &names);
-                        (void)fclose(file);
-                }
-        } else if (explain_fits_json(fits, &names, &bytes, &err) == 0) {
-                size = strlen(bytes);
-        }
-        if (bytes)
-                api_reply_text(call, as_text ? "text/plain; charset=utf-8" : "application/json",
-                               bytes, size);
-        else
-                api_fail(call, &err);
-        free(bytes);
-        mem_free(fits);
-}
-
-void get_fits(struct http_exchange *exchange, const struct route_match *match, void *arg)
-{
-        char tenant[TENANT_PATH_MAX], class[TENANCY_WORD_MAX] = "", format[8] = "json";
-        const struct tenancy *tenancy;
-        struct call call;
-        struct err err;
-
-        if (!api_begin(arg, exchange, match, &call) || !api_tenant(&call, tenant) ||
-            !api_query(&call, "class", class, sizeof class) ||
-            !api_query(&call, "format", format, sizeof format))
-                return;
-        tenancy = core_tenancy(call.live->core);
-        int number = tenancy && tenant[0] ? tenancy_find(tenancy, tenant) : 0;
-        int class_number = !tenancy   ? 0
-                           : class[0] ? tenancy_class_find(tenancy, class)
-                                      : tenancy->default_class;
-        if (number < 0 || class_number < 0 || (tenancy && class_number >= CLASSES_MAX)) {
-                if (number >= 0 && class[0] == '\0')
-                        (void)err_set(&err, ERR_INPUT, "the policy has no default_class: name one "
-                                                       "with 'class'");
-                else
-                        (void)err_set(&err, ERR_NOT_FOUND, "the policy has no %s '%s'",
-                                      number < 0 ? "tenant" : "class", number < 0 ? tenant : class);
-                api_fail(&call, &err);
-                return;
-        }
-        write_fits(&call, (uint16_t)number, (uint16_t)class_number, str_equal(format, "text"));
 }
 
 /* ---- how the controller is ---- */
