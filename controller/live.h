@@ -48,9 +48,9 @@ void live_close(struct live *live);                     /* a zeroed one is fine 
 
 /* ---- documents: live_documents.c ---- */
 
-/* `wanted`: the revision that is to be replaced; 0: whichever. With `dry_run` only checked. Calls
- * `done` unless it fails: 0, or what reading it returns, -ERR_EXISTS (another revision is in force),
- * -ERR_IO. Warnings are written as lines to `ret_warnings` (a text of jansson's, see the code). */
+/* A document that is to be in force, with the act. `wanted`: the revision that it replaces; 0:
+ * whichever. With `dry_run` it is only checked. 0, or what reading it returns, -ERR_EXISTS (another
+ * revision is in force), -ERR_IO. */
 struct document_put {
         const char *text;               /* the document */
         const char *by;                 /* who puts it, for the list of revisions */
