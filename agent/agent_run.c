@@ -141,8 +141,8 @@ static int adopt_spec(struct agent *agent, const struct run_spec *spec, struct a
         wish.until_ms = wish.has_stop ? stop.until_ms : 0;
         wish.notice = wish.has_stop ? notice_hash(&stop) : 0;
         struct live *live = add_live(agent, spec->key);
+        live->lost_contact = wish.has_stop && str_equal(stop.cause, LOST_CONTACT);
         adopt_status(agent, live);
-        live->checkpoint_ns = folder_checkpoint_ns(agent->folder, spec->key);
         if (launch_owner(&agent->launch, spec, &live->owner, NULL) < 0)
                 live->owner = geteuid();
         int rc = runs_adopt(agent->runs, &wish, live->status.phase, err);
@@ -236,6 +236,21 @@ static void give_notice(struct agent *agent, const struct live *live)
             spec->stop.cause);
 }
 
+/* It learns why it ends, and so does whoever takes it over: the notice stands in its folder. */
+static void note_lost_contact(struct agent *agent, struct live *live)
+{
+        const struct run_stop stop = {
+                .cause = LOST_CONTACT,
+                .until_ms = agent_now().wall_ms,
+                .signal = "",
+        };
+        struct err err;
+
+        live->lost_contact = true;
+        if (folder_notice_write(agent->folder, live->key, &stop, live->owner, &err) < 0)
+                say(SAY_ERROR, "notice cannot be written", "error=\"%s\"", err.text);
+}
+
 static void forget(struct agent *agent, struct run_key key)
 {
         struct live *live = agent_find(agent, key);
@@ -267,15 +282,19 @@ static void take_step(struct agent *agent, struct run_step step)
         case RUN_STEP_WITHDRAW:
                 folder_notice_remove(agent->folder, step.key);
                 return;
-        case RUN_STEP_GO:
         case RUN_STEP_TERM:
+                if (step.lost_contact)
+                        note_lost_contact(agent, live);
+                break;
+        case RUN_STEP_GO:
         case RUN_STEP_KILL:
                 break;
         case RUN_STEP_KINDS_END:
                 assert(false);
         }
         say(SAY_INFO,
-            step.kind == RUN_STEP_GO     ? "run let go"
+            step.kind == RUN_STEP_GO ? "run let go"
+            : step.lost_contact      ? "run asked to end: its lease is over without contact"
             : step.kind == RUN_STEP_TERM ? "run asked to end"
                                          : "run killed",
             "run=%s", run_key_text(step.key, text));
@@ -331,7 +350,20 @@ void agent_supervisor_gone(struct agent *agent, struct live *live)
         live->is_lost = !has_ended(live);
 }
 
-static void look_at_checkpoint(struct agent *agent, struct live *live)
+/* When that was on the steady clock. A clock that was set since, or a time that the run has given
+ * its file, is believed as far as it lies between two looks. */
+static int64_t steady_of(int64_t at_ns, int64_t last_ms)
+{
+        struct runs_time now = agent_now();
+        int64_t at_ms = now.steady_ms - (now.wall_ms - at_ns / 1000000);
+
+        if (at_ms < last_ms)
+                return last_ms;
+        return at_ms < now.steady_ms ? at_ms : now.steady_ms;
+}
+
+/* One from before a restart is said again: that does no harm. */
+static void look_at_checkpoint(struct agent *agent, struct live *live, int64_t last_ms)
 {
         if (live->status.phase != RUN_RUNNING)
                 return;
@@ -339,12 +371,13 @@ static void look_at_checkpoint(struct agent *agent, struct live *live)
         if (at_ns <= live->checkpoint_ns)
                 return;
         live->checkpoint_ns = at_ns;
+        live->checkpoint_ms = steady_of(at_ns, last_ms);
         live->has_checkpoint = true;
         live->checkpoint_report = 0;
         agent->is_news = true;
 }
 
-void agent_tick_runs(struct agent *agent)
+void agent_tick_runs(struct agent *agent, int64_t last_ms)
 {
         for (size_t i = 0; i < agent->lives_count; i++) {
                 struct live *live = &agent->lives[i];
@@ -352,6 +385,6 @@ void agent_tick_runs(struct agent *agent)
                         live->is_lost = false;
                         look_at(agent, live);
                 }
-                look_at_checkpoint(agent, live);
+                look_at_checkpoint(agent, live, last_ms);
         }
 }

@@ -229,6 +229,21 @@ void law_step(struct sim *sim)
         }
 }
 
+/* An earlier epoch that its agent knows to be over may still be ending there, and only there: what
+ * the controller gave up because it heard nothing must be gone everywhere. */
+static void look_for_twins(struct sim *sim, const struct sim_run *run)
+{
+        for (unsigned m = 0; m < SIM_MACHINES; m++)
+                for (unsigned r = 0; r < SIM_RUNS_MAX; r++) {
+                        const struct sim_run *other = &sim->machines[m].runs[r];
+                        if (other != run && other->used && other->alive && other->listed &&
+                            other->workload == run->workload && other->member == run->member)
+                                sim_fail(sim, "member %u of workload %" PRIu64
+                                         " starts again, and still runs on %s",
+                                         run->member, run->workload, sim->machines[m].name);
+                }
+}
+
 void law_process_starts(struct sim *sim, unsigned m, const struct sim_run *run)
 {
         struct sim_work *work = &sim->works[run->workload % SIM_WORKS_MAX];
@@ -253,6 +268,7 @@ void law_process_starts(struct sim *sim, unsigned m, const struct sim_run *run)
                 if (other->devices & run->devices)
                         sim_fail(sim, "two runs on a device of %s", machine->name);
         }
+        look_for_twins(sim, run);
         /* The record that is its epoch is on the disk, if the controller is there to tell. */
         if (sim->world.is_up && core_may_act(sim->world.live.core, NULL) == 0 &&
             !core_is_durable(sim->world.live.core, run->epoch))
