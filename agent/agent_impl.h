@@ -27,6 +27,7 @@ struct live {
         int control;                    /* the pipe to its supervisor; -1 = none */
         bool is_lost;                   /* the supervisor is gone, what it left is not yet */
         bool lost_contact;              /* it was ended for want of contact */
+        int64_t lease_told_ms;          /* to its supervisor: when to TERM; 0: never */
         uid_t owner;                    /* of its notice */
         struct run_status status;
         int64_t checkpoint_ns;          /* the newest that was seen; time of day */

@@ -40,7 +40,7 @@ static void fill_run(struct agent *agent, size_t index, struct run_report *repor
         report->pid = live->status.pid;
         report->exit_code = live->status.exit_code;
         report->signal = live->status.signal;
-        report->lost_contact = live->lost_contact;
+        report->lost_contact = live->lost_contact || live->status.lost_contact;
 }
 
 void agent_report(struct agent *agent)

@@ -441,6 +441,21 @@ enum run_phase runs_phase_at(const struct runs *runs, size_t index)
         return runs->runs[index].phase;
 }
 
+bool runs_lease(const struct runs *runs, struct run_key key, int64_t *ret_term_ms,
+                int64_t *ret_kill_ms)
+{
+        if (!runs->has_contact)
+                return false;
+        for (size_t i = 0; i < runs->count; i++) {
+                if (!run_key_equal(runs->runs[i].wish.key, key))
+                        continue;
+                *ret_term_ms = lease_term_at_ms(runs);
+                *ret_kill_ms = runs->contact_ms + runs_lease_kill_ms(runs->lease_ms);
+                return runs->runs[i].wish.stops_at_lease;
+        }
+        return false;
+}
+
 bool runs_phase(const struct runs *runs, struct run_key key, enum run_phase *ret_phase)
 {
         for (size_t i = 0; i < runs->count; i++) {

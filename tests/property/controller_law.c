@@ -229,14 +229,25 @@ void law_step(struct sim *sim)
         }
 }
 
-/* An earlier epoch that its agent knows to be over may still be ending there, and only there: what
- * the controller gave up because it heard nothing must be gone everywhere. */
+static bool is_given_up(const struct sim *sim, unsigned m)
+{
+        const struct state *state = core_state(sim->world.live.core);
+        uint32_t node = state_node(state, (unsigned)vocab_name_find(state->vocab,
+                                                                    sim->machines[m].name));
+
+        return node != NONE && state->nodes[node].status == NODE_DOWN;
+}
+
+/* What the controller gave up because it heard nothing must be gone. (Of a gang that lost a member,
+ * others may still be ending where the controller can tell their agents to.) */
 static void look_for_twins(struct sim *sim, const struct sim_run *run)
 {
+        if (!sim->world.is_up || core_may_act(sim->world.live.core, NULL) < 0)
+                return;
         for (unsigned m = 0; m < SIM_MACHINES; m++)
                 for (unsigned r = 0; r < SIM_RUNS_MAX; r++) {
                         const struct sim_run *other = &sim->machines[m].runs[r];
-                        if (other != run && other->used && other->alive && other->listed &&
+                        if (other != run && other->used && other->alive && is_given_up(sim, m) &&
                             other->workload == run->workload && other->member == run->member)
                                 sim_fail(sim, "member %u of workload %" PRIu64
                                          " starts again, and still runs on %s",
