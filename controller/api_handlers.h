@@ -34,5 +34,8 @@ route_handler get_usage;
 route_handler get_events;
 /* api_agents.c */
 route_handler post_exchange;
+/* api_attach.c */
+route_handler post_attach, get_attach_output, post_attach_input, delete_attach, get_attach_input,
+        post_attach_output;
 /* api_logs.c */
 route_handler get_logs, post_answer;

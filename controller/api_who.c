@@ -89,7 +89,8 @@ static int who_asks(struct call *call, struct err *err)
 /* What an agent sends, for its own node. */
 static bool is_own_node(const struct call *call)
 {
-        static const char *const operations[] = {"postExchange", "postAnswer"};
+        static const char *const operations[] = {"postExchange", "postAnswer", "getAttachInput",
+                                                 "postAttachOutput"};
 
         for (unsigned o = 0; o < sizeof operations / sizeof *operations; o++)
                 if (str_equal(call->match->route->operation, operations[o]))

@@ -9,6 +9,7 @@
 
 #include "controller/core.h"
 
+struct attachments;
 struct node_entry;
 struct nodes;
 struct policy_warning;
@@ -29,6 +30,7 @@ struct live {
         struct simulated *simulated;    /* owned; NULL: nodes have agents */
         struct usage *usage;            /* owned */
         struct wants *wants;            /* owned: what is asked of agents */
+        struct attachments *attachments; /* owned: terminals beside work */
         int64_t lease_ms;
         int64_t (*steady_ms)(void *arg); /* a clock that nobody sets; NULL: the machine's */
         void *steady_arg;

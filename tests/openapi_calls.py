@@ -184,6 +184,7 @@ def see_workloads(berthd, ids):
     berthd.ask("getExplanation", path={"id": ids["waits"]}, query={"format": "text"})
     berthd.ask("getExplanation", 404, **nobody)
     berthd.ask("getLogs", 404, path={"id": ids["runs"]})
+    berthd.ask("postAttach", 409, path={"id": ids["runs"]}, body={})
     berthd.ask("getQueue")
     berthd.ask("getQueue", query={"tenant": "alpha", "limit": 1})
     berthd.ask("getQueue", 400, query={"limit": 1001})
@@ -366,6 +367,38 @@ def logs(berthd, run, seen):
     asker.join()
 
 
+def attach(berthd, run, seen):
+    """A terminal beside it: typed, written, ended; and one that is closed."""
+    def opened(**more):
+        body = {"member": 0, "term": "xterm", "rows": 24, "columns": 80, **more}
+        it = berthd.ask("postAttach", 201, path={"id": run["workload"]}, body=body,
+                        headers={"Berth-Reason": "a test"})
+        berthd.until(lambda: [want for want in exchange(berthd, "gpu-01", seen, [run])["wants"]
+                              if want.get("session") == it["session"]], "it is asked for")
+        return {"session": it["session"]}
+
+    berthd.ask("postAttach", 400, path={"id": run["workload"]}, body={"rows": 0})
+    berthd.ask("postAttach", 404, path={"id": 99999}, body={})
+    client = opened(command=["ls", "-l"])
+    agent = {"node": "gpu-01", **client}
+    berthd.ask("postAttachInput", path=client, query={"offset": 0, "rows": 9, "columns": 9},
+               body=b"typed")
+    berthd.ask("getAttachInput", path=agent, query={"wait_ms": 5000, "window": 1})
+    berthd.ask("postAttachOutput", path=agent, query={"offset": 0}, body=b"written")
+    berthd.ask("getAttachOutput", path=client, query={"wait_ms": 5000})
+    for name, path in (("postAttachInput", client), ("postAttachOutput", agent),
+                       ("getAttachOutput", client), ("getAttachInput", agent)):
+        berthd.ask(name, 400, path=path, query={"offset": 999},
+                   body=b"x" if name.startswith("post") else None)
+    berthd.ask("postAttachOutput", path=agent, query={"offset": 7, "exit": 3}, body=b"!")
+    if berthd.ask("getAttachOutput", path=client, query={"offset": 7}) != b"!":
+        berthd.findings.append("the last byte of a session is not the one that was written")
+    client = opened(term=None)
+    berthd.ask("deleteAttach", 204, path=client)
+    berthd.ask("deleteAttach", 410, path=client)
+    berthd.ask("deleteAttach", 404, path={"session": "0a1b"})
+
+
 def with_agents(berthd):
     berthd.ask("getNodes")
     berthd.ask("postExchange", 404, path={"node": "none"}, body={"protocol": 1, "agent": "0",
@@ -381,6 +414,7 @@ def with_agents(berthd):
     exchange(berthd, "gpu-01", told["generation"], [run])
     berthd.until_state(run["workload"], "running")
     logs(berthd, run, told["generation"])
+    attach(berthd, run, told["generation"])
     berthd.ask("getNodes")
     berthd.ask("postPreempt", path={"id": run["workload"]}, headers={"Berth-Reason": "a test"})
     told = exchange(berthd, "gpu-01", told["generation"], [run], wait_ms=2000)

@@ -40,6 +40,7 @@ enum right {
         OWN,            /* that it is one's own, or to manage its tenant */
         SUBMIT, SEE_ALL, OPERATE, NODE,
         MAKE_TOKEN, REVOKE,
+        SESSION,        /* that it is one's own: here it is nobody's (test_attach.c) */
 };
 
 /* What comes of it. */
@@ -65,6 +66,8 @@ static const unsigned char wanted[][2][ROLES] = {
                   {DENIED, DENIED, DENIED, DENIED, GOES, DENIED}},
         [MAKE_TOKEN] = {{DENIED, DENIED, GOES, DENIED, GOES, DENIED},
                         {HIDDEN, HIDDEN, HIDDEN, DENIED, GOES, DENIED}},
+        [SESSION] = {{HIDDEN, HIDDEN, HIDDEN, HIDDEN, HIDDEN, DENIED},
+                     {HIDDEN, HIDDEN, HIDDEN, HIDDEN, HIDDEN, DENIED}},
         [REVOKE] = {{HIDDEN, HIDDEN, GOES, HIDDEN, GOES, DENIED},
                     {HIDDEN, HIDDEN, HIDDEN, HIDDEN, GOES, DENIED}},
 };
@@ -81,6 +84,12 @@ static const struct row {
         {"deleteWorkload", OWN, "", NULL, false},
         {"getExplanation", SEE, "", NULL, false},
         {"getLogs", SEE, "", NULL, true},
+        {"postAttach", OWN, "", "{}", false},
+        {"getAttachOutput", SESSION, "", NULL, false},
+        {"postAttachInput", SESSION, "", "x", false},
+        {"deleteAttach", SESSION, "", NULL, false},
+        {"getAttachInput", NODE, "", NULL, false},
+        {"postAttachOutput", NODE, "", "x", false},
         {"postHold", OWN, "", "", false},
         {"postRelease", OWN, "", "", false},
         {"postRestart", OWN, "", "", false},
@@ -195,6 +204,7 @@ static void fill(const struct route *route, const struct row *row, bool foreign,
                 const char *value = strncmp(from, "{id}", 4) == 0        ? id
                                     : strncmp(from, "{node}", 6) == 0    ? node
                                     : strncmp(from, "{request}", 9) == 0 ? "1"
+                                    : strncmp(from, "{session}", 9) == 0 ? "0a1b"
                                                                          : NULL;
                 if (!value) {
                         *at++ = *from++;
