@@ -77,12 +77,12 @@ static const struct command version_command = {
 /* Within a group, help shows them in this order. */
 const struct command *const commands[] = {
         &submit_command,  &status_command,   &queue_command,   &explain_command,
-        &logs_command,
-        &attach_command,  &fits_command,     &cancel_command,  &hold_command,
-        &release_command, &restart_command,  &pool_command,    &top_command,
-        &idle_command,    &tenants_command,  &usage_command,   &notices_command,
-        &events_command,  &apply_command,    &drain_command,   &undrain_command,
-        &freeze_command,  &unfreeze_command, &preempt_command, &token_command,
-        &policy_command,  &replay_command,   &store_command,   &context_command,
-        &completion_command, &man_command,   &help_command,    &version_command, NULL,
+        &logs_command,    &attach_command,   &fits_command,    &cancel_command,
+        &hold_command,    &release_command,  &restart_command, &pool_command,
+        &top_command,     &idle_command,     &tenants_command, &usage_command,
+        &notices_command, &events_command,   &apply_command,   &drain_command,
+        &undrain_command, &lost_command,     &freeze_command,  &unfreeze_command,
+        &preempt_command, &token_command,    &policy_command,  &replay_command,
+        &store_command,   &context_command,  &completion_command, &man_command,
+        &help_command,    &version_command,  NULL,
 };

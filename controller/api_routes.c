@@ -27,6 +27,7 @@ const struct route api_routes[] = {
         {HTTP_GET, "/v1/nodes", "getNodes", get_nodes},
         {HTTP_POST, "/v1/nodes/{node}/drain", "postDrain", post_drain},
         {HTTP_POST, "/v1/nodes/{node}/undrain", "postUndrain", post_undrain},
+        {HTTP_POST, "/v1/nodes/{node}/lost", "postLost", post_lost},
         {HTTP_POST, "/v1/nodes/{node}/exchange", "postExchange", post_exchange},
         {HTTP_POST, "/v1/nodes/{node}/answers/{request}", "postAnswer", post_answer},
         {HTTP_GET, "/v1/nodes/{node}/attachments/{session}/input", "getAttachInput",

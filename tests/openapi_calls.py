@@ -241,6 +241,9 @@ def change_pool(berthd):
     for node in ("gpu-02", "lab-01"):
         berthd.ask("postUndrain", path={"node": node})
     berthd.ask("postUndrain", 404, path={"node": "none"})
+    berthd.ask("postLost", 404, path={"node": "none"}, headers={"Berth-Reason": "a test"})
+    berthd.ask("postLost", 400, path={"node": node})
+    berthd.ask("postLost", 409, path={"node": node}, headers={"Berth-Reason": "it is not"})
     for body in ({"frozen": True}, {"frozen": False}, {"frozen": True, "plane": "lab"}):
         berthd.ask("postFreeze", body=body)
     berthd.ask("getNodes")
@@ -422,6 +425,8 @@ def with_agents(berthd):
         berthd.findings.append("the story shows no notice")
     run = {**run, "phase": "exited", "exit_code": 3, "signal": 0}
     exchange(berthd, "gpu-01", told["generation"], [run])
+    berthd.until(lambda: berthd.ask("getNodes")["nodes"][0]["state"] == "down", "it is silent")
+    berthd.ask("postLost", path={"node": "gpu-01"}, headers={"Berth-Reason": "a test"})
 
 
 # ---- all of it ----
@@ -446,7 +451,7 @@ def run(description, root, berthd):
         played(controller, root)
 
     both = [one(description, berthd, played_here, "--simulate", "--snapshot-every", "100"),
-            one(description, berthd, with_agents)]
+            one(description, berthd, with_agents, "--lease", "5s")]
     findings = [finding for controller in both for finding in controller.findings]
     called = set().union(*(controller.called for controller in both))
     for name in description.operations:

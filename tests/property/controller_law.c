@@ -49,6 +49,14 @@ static void see_join(struct sim *sim, const struct state *state, const struct fa
                         sim->machines[m].joins = true;
 }
 
+/* What continues on a silent node is still the pool's. */
+static bool is_kept(const struct sim *sim, const struct sim_run *run)
+{
+        const struct work *work = world_work(&sim->world, run->workload);
+
+        return run->continues && work && work->epoch == run->epoch;
+}
+
 /* Nothing may run there that the pool has given up. */
 static void look_at_join(struct sim *sim, struct machine *machine)
 {
@@ -61,7 +69,8 @@ static void look_at_join(struct sim *sim, struct machine *machine)
                 return;
         sim->counts->others[SIM_REJOINED]++;
         for (unsigned r = 0; r < SIM_RUNS_MAX; r++)
-                if (machine->runs[r].used && machine->runs[r].alive)
+                if (machine->runs[r].used && machine->runs[r].alive &&
+                    !is_kept(sim, &machine->runs[r]))
                         sim_fail(sim, "%s joins again while workload %" PRIu64 " still runs there",
                                  machine->name, machine->runs[r].workload);
 }

@@ -105,6 +105,7 @@ static const struct row {
         {"getNodes", ANYONE, "", NULL, false},
         {"postDrain", OPERATE, "", "{}", false},
         {"postUndrain", OPERATE, "", "{}", false},
+        {"postLost", OPERATE, "", "{}", false},
         {"postExchange", NODE, "", "{}", false},
         {"postAnswer", NODE, "", "x", false},
         {"postFreeze", OPERATE, "", "{\"frozen\": false}", false},
