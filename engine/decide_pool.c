@@ -80,6 +80,18 @@ bool continues_silent(const struct state *state, const struct workload *workload
                class_of(state, workload->bucket)->on_lost_contact == LOST_CONTACT_CONTINUE;
 }
 
+/* Whether it may go on, unheard of, on another node than this. */
+static bool goes_on_beyond(const struct state *state, const struct workload *workload, uint32_t node)
+{
+        if (!continues_silent(state, workload))
+                return false;
+        for (uint32_t at = workload->first_member; at != NONE; at = state->members[at].next)
+                if (state->members[at].node != node &&
+                    state->nodes[state->members[at].node].status == NODE_DOWN)
+                        return true;
+        return false;
+}
+
 /* Ends what has a part on one of the devices; ALL_OF_NODE also what has none. With `keeps` not what
  * may still run there, and is to. */
 #define ALL_OF_NODE UINT32_MAX
@@ -93,6 +105,7 @@ static int lose(struct memo *memo, const struct state *state, uint32_t node, uin
                         continue;
                 const struct workload *workload = &state->workloads[member->workload];
                 if ((keeps && continues_silent(state, workload)) ||
+                    (devices != ALL_OF_NODE && goes_on_beyond(state, workload, node)) ||
                     (workload->members_placed > 1 && released_already(memo, workload->id)))
                         continue;
                 int rc = lose_one(memo, state, member->workload, now_ms, err);

@@ -28,6 +28,7 @@ POLICY = """kind: Policy
 preset: equal
 classes:
   training: {rank: 1, notice: 2s}
+  steady: {rank: 2, on_lost_contact: continue}
 default_class: training
 tenants: {alpha: {}, zebra: {}}
 principals:
@@ -54,7 +55,7 @@ class World:
     def __init__(self, folder):
         self.folder, self.socket, self.processes = folder, f"{folder}/s", []
 
-    def begin(self, berthd, agent, berth):
+    def begin(self, berthd, agent, berth, *more):
         folder, self.berth, self.tokens = self.folder, berth, {}
         self.env = dict(os.environ, BERTH_URL=f"unix:{self.socket}", TERM="xterm")
         for name, text in (("pool.yaml", POOL), ("policy.yaml", POLICY)):
@@ -62,7 +63,7 @@ class World:
                 file.write(text)
         self.berthd = self.spawn("berthd", berthd, "--store", f"{folder}/pool.db", "--listen",
                                  f"unix:{self.socket}", "--pool", f"{folder}/pool.yaml",
-                                 "--policy", f"{folder}/policy.yaml", "--tick", "100ms")
+                                 "--policy", f"{folder}/policy.yaml", "--tick", "100ms", *more)
         until(lambda: self.call("pool").returncode == 0, "berthd answers")
         self.agent = self.spawn("agent", agent, "--url", f"unix:{self.socket}", "--node", "n1",
                                 "--pool", f"{folder}/pool.yaml", "--state", f"{folder}/agent",
@@ -99,8 +100,9 @@ class World:
         return answer.status, json.loads(got) if "json" in answer.getheader("Content-Type", "") \
             else got
 
-    def submit(self, name, token="sam"):
-        document = {"kind": "Workload", "name": name, "tenant": "alpha", "each": {"devices": 1},
+    def submit(self, name, token="sam", kind="training"):
+        document = {"kind": "Workload", "name": name, "tenant": "alpha", "class": kind,
+                    "each": {"devices": 1},
                     "run": {"command": ["sleep", "1000"], "env": {"MARK": name},
                             "workdir": self.folder}}
         status, it = self.ask("POST", "/v1/workloads", document, token)
@@ -360,6 +362,40 @@ def it_goes_on_over_a_controller_that_hangs(world):
     assert it.code() == 0
 
 
+# ---- the lease, from both ends ----
+
+def a_hung_controller_ends_what_stops_at_its_lease(folder, *programs):
+    """SIGSTOP: the work is gone before the lease is, and has not failed; what continues goes on."""
+    lease_s = 4
+    world = World(folder)
+    try:
+        world.begin(*programs, "--lease", f"{lease_s}s")
+        stays = world.submit("stays", kind="steady")
+        marks = {name: f"{folder}/{name}.pid" for name in ("sleeper", "stays")}
+        for name, work in (("sleeper", world.id), ("stays", stays)):
+            it = world.call("attach", str(work), "--", "sh", "-c", "echo $PPID; ps -o pid= --ppid "
+                            "$PPID", input=b"")
+            assert it.returncode == 0, it
+            marks[name] = int(it.stdout.split()[1])     # its supervisor's first child: the run
+        assert all(os.path.exists(f"/proc/{pid}") for pid in marks.values()), marks
+        world.berthd.send_signal(signal.SIGSTOP)
+        begin = time.monotonic()
+        until(lambda: not os.path.exists(f"/proc/{marks['sleeper']}"), "it is ended")
+        took = time.monotonic() - begin
+        print(f"ended {took:.1f} s after the last contact at the earliest, of {lease_s}; ", end="")
+        assert took < lease_s, took
+        assert os.path.exists(f"/proc/{marks['stays']}")
+        world.berthd.send_signal(signal.SIGCONT)
+        until(lambda: world.ask("GET", f"/v1/workloads/{world.id}")[1]["cause"] == "lost" or
+              world.ask("GET", f"/v1/workloads/{world.id}")[1]["state"] == "running",
+              "it waits again, or runs")
+        until(lambda: world.ask("GET", f"/v1/workloads/{world.id}")[1]["state"] == "running",
+              "it runs again")
+        assert os.path.exists(f"/proc/{marks['stays']}")
+    finally:
+        world.end()
+
+
 CHECKS = (plain_pipes, what_is_left_behind_keeps_nobody, a_shell, latency, closed_by_hand,
           ended_by_a_signal, its_program_is_hung_up, a_slow_reader_makes_the_program_wait, rights,
           limits, the_log_has_it, it_ends_with_its_run, it_goes_on_over_a_controller_that_hangs,
@@ -385,6 +421,9 @@ def main():
             raise
         finally:
             world.end()
+    with tempfile.TemporaryDirectory(prefix="berth-lease-") as folder:
+        a_hung_controller_ends_what_stops_at_its_lease(folder, berthd, agent, berth)
+        print("a hung controller: fine")
 
 
 if __name__ == "__main__":
