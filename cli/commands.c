@@ -15,6 +15,7 @@
 #include "cli/operate.h"
 #include "cli/policy.h"
 #include "cli/pool_show.h"
+#include "cli/quarantine.h"
 #include "cli/replay.h"
 #include "cli/status.h"
 #include "cli/store.h"
@@ -81,6 +82,6 @@ const struct command *const commands[] = {
         &idle_command,    &tenants_command,  &usage_command,   &notices_command,
         &events_command,  &apply_command,    &drain_command,   &undrain_command,
         &freeze_command,  &unfreeze_command, &preempt_command, &token_command,
-        &policy_command,  &replay_command,   &store_command,   &context_command,
+        &quarantine_command, &policy_command,  &replay_command,   &store_command,   &context_command,
         &completion_command, &man_command,   &help_command,    &version_command, NULL,
 };

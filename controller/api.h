@@ -20,6 +20,7 @@ struct events;
 struct live;
 struct metrics;
 struct persons;
+struct quarantine;
 struct tokens;
 struct work;
 
@@ -29,6 +30,7 @@ struct api {
         struct metrics *metrics;
         struct tokens *tokens;
         struct persons *persons;
+        struct quarantine *quarantine;
         uint32_t person_per_s;          /* requests of one person; 0: any number */
         uint32_t own_uid;
         const char *version;

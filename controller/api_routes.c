@@ -35,6 +35,8 @@ const struct route api_routes[] = {
         {HTTP_POST, "/v1/tokens", "postToken", post_token},
         {HTTP_GET, "/v1/tokens", "getTokens", get_tokens},
         {HTTP_DELETE, "/v1/tokens/{id}", "deleteToken", delete_token},
+        {HTTP_GET, "/v1/quarantine", "getQuarantine", get_quarantine},
+        {HTTP_DELETE, "/v1/quarantine/{id}", "deleteQuarantine", delete_quarantine},
         {HTTP_GET, "/v1/version", "getVersion", get_version},
         {HTTP_GET, "/v1/openapi.yaml", "getOpenapi", get_openapi},
         {HTTP_GET, "/metrics", "getMetrics", get_metrics},

@@ -235,7 +235,7 @@ static int apply_checkpoints(struct live *live, struct act *act, const json_t *r
                                                     json_object_get(it, "epoch")))
                         continue;
                 int rc = core_input(act, &input, NULL, err);
-                if (rc)
+                if (rc && rc != -ERR_QUARANTINED)
                         return rc;
         }
         return 0;
@@ -255,7 +255,8 @@ static int apply_health(struct live *live, struct act *act, struct node_entry *n
         if (rc)
                 return rc;
         input.node.broken = all_broken(node, report);
-        return core_input(act, &input, NULL, err);
+        rc = core_input(act, &input, NULL, err);
+        return rc == -ERR_QUARANTINED ? 0 : rc; /* what else it reports counts */
 }
 
 int exchange_apply(struct live *live, struct act *act, struct node_entry *node,

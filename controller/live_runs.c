@@ -23,6 +23,19 @@ static void touch_all(struct live *live, const struct work *work, uint64_t seq)
         }
 }
 
+int live_tell(struct live *live, struct act *act, const struct input *input, struct err *err)
+{
+        int rc = core_input(act, input, NULL, err);
+        struct work *work = works_find(core_works(live->core), input->workload);
+
+        if (work)
+                work->quarantined = rc == -ERR_QUARANTINED;
+        if (rc != -ERR_QUARANTINED)
+                return rc;
+        live->unsettled = true;
+        return 0;
+}
+
 int live_cancel(struct live *live, struct act *act, struct work *work, struct err *err)
 {
         const struct input input = {.kind = INPUT_CANCELLED, .workload = work->id};
@@ -133,7 +146,7 @@ int live_cancel_lost(struct live *live, struct act *act, uint32_t node, uint32_t
 
         while (rc == 0 && (input.workload = unwanted_on(live, node, devices)))
                 rc = core_input(act, &input, NULL, err);
-        return rc;
+        return rc == -ERR_QUARANTINED ? 0 : rc;
 }
 
 static int settle_late(struct live *live, struct act *act, struct work *work, struct err *err)
@@ -142,7 +155,7 @@ static int settle_late(struct live *live, struct act *act, struct work *work, st
 
         if (work->epoch)
                 return live_settle(live, act, work, err);
-        return work->wish == WISH_CANCEL ? core_input(act, &cancelled, NULL, err) : 0;
+        return work->wish == WISH_CANCEL ? live_tell(live, act, &cancelled, err) : 0;
 }
 
 /* Numbers first: settling moves works about. */
@@ -185,7 +198,7 @@ int live_settle(struct live *live, struct act *act, struct work *work, struct er
                 }
                 const struct input input = {.kind = ending_of(live, work, &tally),
                                             .workload = work->id};
-                return core_input(act, &input, NULL, err);
+                return live_tell(live, act, &input, err);
         }
         if (tally.failed > 0 && !work->ending) {
                 work->ending = true;    /* one lost member ends the gang */

@@ -60,6 +60,7 @@ struct work {
         uint32_t stops;
         uint8_t wish;                   /* enum work_wish */
         bool ending;                    /* a member failed, or all are done: the rest is to end */
+        bool quarantined;               /* how it ended has crashed the controller: not told yet */
         bool on_lost_stop;              /* its class: stop_at_lease */
         uint16_t members_count;         /* of `members`, while it is placed */
         struct work_member *members;

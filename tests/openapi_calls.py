@@ -44,6 +44,13 @@ def document(name, each="{devices: 1, model: H100-80}", seconds=60, more=""):
             f"run: {{command: [sleep, \"{seconds}\"]}}\n")
 
 
+def crashes(head):
+    """Two records as crash.h describes them, of a request."""
+    return "".join(f"berth-crash 1 request signal=6 at_ns={time.time_ns() + again} version=0.0.1 "
+                   f"head={len(head)} body=2\n{head}{{}}\nberthd(+0x1)[0x2]\nend\n"
+                   for again in range(2))
+
+
 class Connection(http.client.HTTPConnection):
     def __init__(self, path):
         super().__init__("localhost", timeout=WAIT_S)
@@ -62,6 +69,8 @@ class Controller:
         self.description, self.folder = description, folder
         self.findings, self.called = [], set()
         self.socket = f"{folder}/s"
+        with open(f"{folder}/pool.db.crash", "w", encoding="utf-8") as file:
+            file.write(crashes("GET /v1/poison"))
         for name, text in (("pool.yaml", POOL), ("policy.yaml", POLICY)):
             with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
                 file.write(text)
@@ -285,6 +294,12 @@ def tokens(berthd):
 
 def of_controller(berthd, root, viewer):
     nobody = {"headers": {"Authorization": "Bearer berth_none"}}
+    berthd.ask("getQuarantine", 403, headers=viewer)
+    held, = berthd.ask("getQuarantine")["quarantine"]
+    if held["state"] != "held" or len(held["crashes"]) != 2:
+        berthd.findings.append(f"two crashes are not in quarantine: {held}")
+    berthd.ask("deleteQuarantine", path={"id": held["id"]})
+    berthd.ask("deleteQuarantine", 404, path={"id": held["id"]})
     berthd.ask("getVersion")
     berthd.ask("getVersion", 401, **nobody)
     told = berthd.ask("getOpenapi")
