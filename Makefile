@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 60
 UP_SCENARIO  ?= examples/replay-pool.yaml
 UP_FOLDER    ?= $(BUILD)/pool
 
-.PHONY: help up down example build test bench fuzz fuzz-keep policy-random kill-daemon controller-sim format clean deps
+.PHONY: help up down example build test bench fuzz fuzz-keep policy-random kill-daemon abuse controller-sim format clean deps
 .DEFAULT_GOAL := help
 
 help:                    ## this list
@@ -56,6 +56,9 @@ kill-daemon: build       ## berthd killed 1,000 times under load (make test: 20)
 	@python3 tests/kill_daemon.py $(BUILD)/berthd --rounds 1000
 	@python3 tests/kill_daemon.py $(BUILD)/berthd --rounds 200 --agents
 	@python3 tests/kill_daemon.py $(BUILD)/berthd --rounds 200 --shim $(BUILD)/tests/forget.so
+
+abuse: build             ## berthd under bad requests, slow and idle connections, foreign tenants (make test: seconds)
+	@BERTH_SOURCE=. python3 tests/abuse_daemon.py $(BUILD)/berthd --seconds 120 --idle 10000 --slow 600
 
 controller-sim: build    ## 10,000 seeds of the controller in virtual time (make test: 200)
 	@$(BUILD)/tests/property/controller_sim 1..10000

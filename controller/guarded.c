@@ -40,8 +40,6 @@ void guarded_serve(struct http_exchange *exchange, void *arg)
         size_t size;
         const char *body = http_body(exchange, &size);
 
-        if (!body)
-                body = "";
         set_head(guarded, exchange);
         if (is_held(guarded, exchange, body, size))
                 return;
