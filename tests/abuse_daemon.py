@@ -6,8 +6,8 @@
 Phases: requests changed by chance and old tricks (abuse_requests.py), of nobody, of a tenant's
 manager and, where nothing can be set, of an operator; connections that drip; connections that do
 nothing; one tenant that asks for all that is another's. All the while a client submits work, and
-measures. After each phase: berthd runs, is healthy, has not grown beyond a bound, and knows all that
-it acknowledged. Nothing of it may be answered with 500, or with a broken document.
+measures. After each phase: berthd runs, is healthy, has not grown beyond a bound, and knows all
+that it acknowledged. Nothing of it may be answered with 500, or with a broken document.
 """
 import argparse
 import http.client
@@ -32,8 +32,9 @@ import abuse_requests
 import openapi_check
 from kill_daemon import Connection, call
 
-POLICY = abuse_requests.POLICY.replace("principals: [", "principals: [{name: mona, tenants: {alpha: "
-                                       "manager}}, {name: zoe, tenants: {zebra: manager}}, ")
+POLICY = abuse_requests.POLICY.replace(
+    "principals: [", "principals: [{name: mona, tenants: {alpha: manager}}, "
+    "{name: zoe, tenants: {zebra: manager}}, ")
 GROWTH_MIB = 256                        # of resident memory, beyond what it had after its start
 STRANGE = {"500", "501", "502", "504"}
 SECRET = "quagga"                       # stands in all that is zebra's
@@ -59,7 +60,8 @@ class Berthd:
             self.process = subprocess.Popen(
                 [program, "--store", f"{folder}/pool.db", "--listen", f"unix:{self.socket}",
                  "--listen", "tcp:127.0.0.1:0", "--simulate", "--requests-per-s", "0", "--pool",
-                 f"{folder}/pool.yaml", "--policy", f"{folder}/policy.yaml"], stderr=log, env=environment)
+                 f"{folder}/pool.yaml", "--policy", f"{folder}/policy.yaml"],
+                stderr=log, env=environment)
         self.port = self.wait_for_port()
         self.mona = self.token("mona", "alpha")
         self.zoe = self.token("zoe", "zebra")
@@ -115,7 +117,7 @@ class Berthd:
 
 
 class GoodClient(threading.Thread):
-    """Works for zebra, over one connection, and knows what was acknowledged and how long it took."""
+    """Works for zebra, over one connection; knows what was acknowledged, and how long it took."""
 
     def __init__(self, berthd):
         super().__init__(daemon=True)
@@ -130,7 +132,8 @@ class GoodClient(threading.Thread):
             self.count += 1
             name = f"{SECRET}-{self.count}"
             body = {"kind": "Workload", "name": name, "tenant": "zebra",
-                    "each": {"devices": 1, "model": "H100-80"}, "run": {"command": ["sleep", "0.2"]}}
+                    "each": {"devices": 1, "model": "H100-80"},
+                    "run": {"command": ["sleep", "0.2"]}}
             begin = time.monotonic()
             try:
                 status, answer = self.ask("POST", "/v1/workloads", body,
@@ -199,7 +202,8 @@ def judge(sent, data):
         find(f"{line[1]}: {data[:700]!r} to {sent[:700]!r}")
     head, _, body = data.partition(b"\r\n\r\n")
     said = [it for it in head.lower().split(b"\r\n") if it.startswith(b"content-length: ")]
-    if b"problem+json" in head and said and len(body) == int(said[0].split()[1]) and body:
+    alone = said and len(body) == int(said[0].split()[1]) and not body.startswith(b"HTTP/")
+    if b"problem+json" in head and alone and body:
         try:
             json.loads(body)
         except ValueError:
@@ -257,7 +261,8 @@ def by_chance(berthd, seconds, seed):
         thread.join()
     for body in abuse_requests.bombs():
         data = body.encode("utf-8", "surrogatepass")
-        for method, path in (("POST", "/v1/workloads?dry_run=true"), ("PUT", "/v1/policy?dry_run=true"),
+        for method, path in (("POST", "/v1/workloads?dry_run=true"),
+                             ("PUT", "/v1/policy?dry_run=true"),
                              ("PUT", "/v1/pool/document?dry_run=true"), ("POST", "/v1/tokens"),
                              ("POST", "/v1/nodes/gpu-01/exchange")):
             kind = "json" if path.endswith(("tokens", "exchange")) or body[:1] in "[{" else "yaml"
@@ -373,8 +378,8 @@ def between_tenants(berthd, good, root):
     for after in (name, str(work)):
         own = json.dumps({"kind": "Workload", "name": "waits", "tenant": "alpha", "after": [after],
                           "each": {"devices": 1, "model": "H100-80"}, "run": {"command": ["true"]}})
-        told = ask_raw(berthd, "POST", "/v1/workloads", {**mona, "Content-Type": "application/json"},
-                       own)
+        told = ask_raw(berthd, "POST", "/v1/workloads",
+                       {**mona, "Content-Type": "application/json"}, own)
         if " 404 " not in told[:20]:
             find(f"mona waits for zebra's work: {told}")
     # Tokens that are nearly one.

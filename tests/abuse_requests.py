@@ -1,18 +1,20 @@
-"""Requests nobody should send, for abuse_daemon.py: real ones, changed by chance, and old tricks."""
+"""Requests nobody should send, for abuse_daemon.py: real ones, changed by chance; old tricks."""
 import json
 import random
 
-HUGE = ["99999999999999999999", "-1", "1e999", "0x10", "NaN", "9" * 400, "-0", "18446744073709551616",
-        "9223372036854775807", "9223372036854775808", "0.1e-400", "2147483648", "4294967296"]
-TEXTS = ["\0", "%00", "%ff%fe", "../../etc/passwd", "\xed\xa0\x80", "\r\nX: y", "'; DROP TABLE x; --",
-         "{{7*7}}", "A" * 3000, "\u202e", "~", "null", "true", "[]", "{}", "&a *a", "!!python/x",
+HUGE = ["99999999999999999999", "-1", "1e999", "0x10", "NaN", "9" * 400, "-0",
+        "18446744073709551616", "9223372036854775807", "9223372036854775808", "0.1e-400", "2147483648", "4294967296"]
+TEXTS = ["\0", "%00", "%ff%fe", "../../etc/passwd", "\xed\xa0\x80", "\r\nX: y",
+         "'; DROP TABLE x; --", "{{7*7}}", "A" * 3000, "\u202e", "~", "null", "true", "[]", "{}", "&a *a", "!!python/x",
          "<<: *x", "%s%n%d", "\N{PILE OF POO}" * 50]
 PATHS = ["/v1/workloads", "/v1/workloads/1", "/v1/workloads/1/explain", "/v1/workloads/1/logs",
-         "/v1/workloads/none", "/v1/queue", "/v1/pool", "/v1/pool/document", "/v1/policy", "/v1/nodes",
+         "/v1/workloads/none", "/v1/queue", "/v1/pool", "/v1/pool/document", "/v1/policy",
+         "/v1/nodes",
          "/v1/policy/revisions", "/v1/nodes/gpu-01/exchange", "/v1/nodes/gpu-01/drain", "/v1/idle",
          "/v1/nodes/gpu-01/answers/1", "/v1/fits", "/v1/tenants", "/v1/notices", "/v1/usage",
          "/v1/tokens", "/v1/tokens/999", "/v1/version", "/v1/openapi.yaml", "/metrics", "/healthz",
-         "/readyz", "/v1/quarantine", "/v1/freeze", "/", "*", "//", "/v1/%2e%2e/x", "http://x/v1/pool"]
+         "/readyz", "/v1/quarantine", "/v1/freeze", "/", "*", "//", "/v1/%2e%2e/x",
+         "http://x/v1/pool"]
 QUERIES = ["limit", "after", "tenant", "class", "state", "name", "mine", "wait_ms", "by", "from",
            "until", "format", "view", "dry_run", "offset", "bytes", "member", "stream", "principal",
            "revision", "workload"]
@@ -38,7 +40,8 @@ classes: {training: {rank: 1, methods: [whole], notice: 5m}}
 default_class: training
 tenants: {alpha: {protect: {H100-80: 8}, tenants: {one: {}}}, zebra: {limit: {any: 4}}}
 reservations:
-  - {name: l, tenant: alpha, devices: {H100-80: 8}, from: 2027-01-04T08:00Z, until: 2027-01-08T18:00Z}
+  - {name: l, tenant: alpha, devices: {H100-80: 8}, from: 2027-01-04T08:00Z,
+     until: 2027-01-08T18:00Z}
 principals: [{name: ana, tenants: {alpha: submitter}}]
 """
 POOL = """kind: Pool

@@ -3,8 +3,8 @@
 
     poison_daemon.py BERTHD-PLANTED BERTHD BERTH
 
-BERTHD-PLANTED is berthd with mistakes planted in its engine (tests/planted/planted.c); it is started
-again whenever it ends, as a service manager does. All the while a client submits good work with
+BERTHD-PLANTED is berthd with mistakes planted in its engine (tests/planted/planted.c); it is
+started again whenever it ends, as a service manager does. All the while a client submits good work with
 idempotency keys and repeats what got no answer; what was acknowledged must be there at the end.
 """
 import http.client
@@ -115,7 +115,7 @@ class Service(threading.Thread):
             connection.close()
 
     def ask_surely(self, method, path, body=None):
-        """As a client does that gets no answer: again, until it has one. And how often it got none."""
+        """As a client does that gets no answer: again. And how often it got none."""
         lost = 0
         deadline = time.monotonic() + WAIT_S
         while time.monotonic() < deadline:
@@ -231,7 +231,8 @@ def poisoned_end(service):
 
 
 def poisoned_read(service):
-    number = service.ask("POST", "/v1/workloads", work("explained", EXPLAIN, seconds="900"))[1]["id"]
+    number = service.ask("POST", "/v1/workloads",
+                         work("explained", EXPLAIN, seconds="900"))[1]["id"]
     refused_at_third(service, "GET", f"/v1/workloads/{number}/explain", None, "request", "SIGABRT")
     expect("another read", service.ask("GET", "/v1/pool")[0], 200)
 

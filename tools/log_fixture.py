@@ -47,7 +47,8 @@ POLICY_SECOND = {
     "classes": {"critical": {"rank": 1, "methods": ["whole"], "stop": "never"},
                 "training": {"rank": 2, "methods": ["whole"], "order": "shortest"},
                 "notebook": {"rank": 3, "methods": ["slice", "share"]}},
-    "tenants": {"research": {"weight": 3, "trust": "internal", "tenants": {"nlp": {}, "vision": {}}},
+    "tenants": {"research": {"weight": 3, "trust": "internal",
+                             "tenants": {"nlp": {}, "vision": {}}},
                 "web": {"budget": {"device_hours": 100, "per": "month", "on_empty": "demote"},
                         "trust": "internal"}},
     "reservations": [{"name": "launch", "tenant": "web", "devices": {"H100-80": 8},
@@ -177,8 +178,8 @@ def main():
         replay = subprocess.run([berth, "replay", "--log", f"{out}/pool.export", "--json", "-"],
                                 check=True, capture_output=True, text=True).stdout
     with open(f"{out}/expect.json", "w", encoding="utf-8") as file:
-        json.dump({"version": version, "head": head_of(head), "replay": json.loads(replay), "workloads": shown}, file,
-                  indent=1, sort_keys=True)
+        json.dump({"version": version, "head": head_of(head), "replay": json.loads(replay),
+                   "workloads": shown}, file, indent=1, sort_keys=True)
         file.write("\n")
     return 0
 
