@@ -30,6 +30,8 @@ const struct route api_routes[] = {
         {HTTP_GET, "/v1/fits", "getFits", get_fits},
         {HTTP_GET, "/v1/tenants", "getTenants", get_tenants},
         {HTTP_GET, "/v1/notices", "getNotices", get_notices},
+        {HTTP_GET, "/v1/alerts", "getAlerts", get_alerts},
+        {HTTP_POST, "/v1/alerts/{id}/acknowledge", "postAcknowledge", post_acknowledge},
         {HTTP_GET, "/v1/usage", "getUsage", get_usage},
         {HTTP_GET, "/v1/events", "getEvents", get_events},
         {HTTP_POST, "/v1/tokens", "postToken", post_token},

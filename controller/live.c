@@ -4,6 +4,7 @@
 
 #include "base/doc.h"
 #include "base/mem.h"
+#include "controller/alerts.h"
 #include "controller/live_impl.h"
 #include "controller/nodes.h"
 #include "controller/simulated.h"
@@ -82,6 +83,8 @@ int live_open(struct live *live, const struct core_setup *setup, bool simulate, 
                 rc = err_set(err, ERR_NOMEM, "out of memory");
         if (rc == 0)
                 rc = live_load_pool(live, err);
+        if (rc == 0)
+                rc = alerts_new(live, live->version ? live->version : "", &live->alerts, err);
         if (rc == 0) {
                 live->unsettled = true;
                 live_watch(live);
@@ -93,6 +96,7 @@ int live_open(struct live *live, const struct core_setup *setup, bool simulate, 
 void live_close(struct live *live)
 {
         core_free(live->core);
+        alerts_free(live->alerts);
         usage_free(live->usage);
         nodes_free(live->nodes);
         pool_doc_free(live->pool);

@@ -9,6 +9,7 @@
 
 #include "controller/core.h"
 
+struct alerts;
 struct node_entry;
 struct nodes;
 struct policy_warning;
@@ -29,6 +30,8 @@ struct live {
         struct simulated *simulated;    /* owned; NULL: nodes have agents */
         struct usage *usage;            /* owned */
         struct wants *wants;            /* owned: what is asked of agents */
+        struct alerts *alerts;          /* owned */
+        const char *version;            /* of this program; its owner sets it. NULL: not known */
         int64_t lease_ms;
         int64_t started_ms;             /* nobody is called silent before a lease from then */
         int64_t ticked_ms;              /* the newest tick */

@@ -35,6 +35,7 @@ default_class: training
 tenants: {alpha: {limit: {H100-80: 14}, tenants: {one: {}}}, zebra: {}}
 principals:
   - {name: vera, tenants: {alpha: viewer}}
+alerts: {memory_pressure: 0.01, for: 0s}
 """
 WAIT_S = 20                             # a sanitized controller on a busy machine is slow
 
@@ -222,6 +223,15 @@ def see_pool(berthd, ids, viewer):
     berthd.ask("getIdle", 403, headers=viewer)
     berthd.ask("getFits", query={"tenant": "zebra", "class": "notebook"})
     berthd.ask("getFits", 404, query={"class": "none"})
+    # Three of 64 nodes are more than a hundredth.
+    firing = berthd.until(lambda: berthd.ask("getAlerts", query={"state": "all"})["alerts"],
+                          "an alert fires")
+    berthd.ask("postAcknowledge", path={"id": firing[0]["id"]}, headers={"Berth-Reason": "seen"})
+    berthd.ask("postAcknowledge", 409, path={"id": firing[0]["id"]})
+    berthd.ask("getAlerts", headers=viewer)
+    berthd.ask("getAlerts", 400, query={"kind": "dragons"})
+    berthd.ask("postAcknowledge", 404, path={"id": 999})
+    berthd.ask("postAcknowledge", 403, path={"id": 1}, headers=viewer)
     for name in ("getTenants", "getNotices", "getUsage"):
         berthd.ask(name)
         berthd.ask(name, 404, headers=viewer, query={"tenant": "zebra"})
@@ -341,7 +351,8 @@ def played(berthd, root):
     documents(berthd, viewer)
     of_controller(berthd, root, viewer)
     own = {"queued", "allocated", "released", "requeued", "noticed", "holds_set"}
-    events(berthd, {}, own | {"node_set", "policy_in_force", "freeze_in_force", "time_set"})
+    events(berthd, {}, own | {"node_set", "policy_in_force", "freeze_in_force", "time_set",
+                               "alert_raised", "alert_acknowledged"})
     events(berthd, viewer, own)
 
 

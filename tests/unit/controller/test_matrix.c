@@ -103,6 +103,8 @@ static const struct row {
         {"getFits", ANYONE, "", NULL, false},
         {"getTenants", ANYONE, "", NULL, false},
         {"getNotices", ANYONE, "", NULL, false},
+        {"getAlerts", ANYONE, "?state=all", NULL, false},
+        {"postAcknowledge", OPERATE, "", "", false},
         {"getUsage", ANYONE, "?by=tenant,class", NULL, false},
         {"getEvents", ANYONE, "?after=0", NULL, true},
         {"postToken", MAKE_TOKEN, "", "", false},

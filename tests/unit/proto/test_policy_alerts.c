@@ -60,7 +60,7 @@ static void what_cannot_be_is_refused_by_name(void **state)
                 {"{webhook: {url: \"https:///x\"}}", "is no address"},
                 {"{webhook: {url: \"https://a:b@c/x\"}}", "a secret belongs into secret_file"},
                 {"{webhook: {url: \"https://a/b\", secret_file: key}}", "is no whole path"},
-                {"{webhook: {url: \"https://a/b\", secret: key}}", "'secret'"},
+                {"{webhook: {url: \"https://a/b\", secret: key}}", "did you mean 'secret_file'?"},
         };
         for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
                 struct policy_doc *policy;
