@@ -73,7 +73,7 @@ int live_open(struct live *live, const struct core_setup *setup, bool simulate, 
                 live->usage = NULL;
                 return rc;
         }
-        live->started_ms = live->ticked_ms = now_ms;
+        live->leased_ms = live->ticked_ms = live_steady_ms(live);
         live->generation = (uint64_t)now_ms * 1000;     /* above all that was given before */
         live->nodes = nodes_new();
         if (simulate)
