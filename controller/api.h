@@ -69,7 +69,8 @@ int64_t api_now_ms(void);
 
 /* Answers with the problem. */
 void api_fail(struct call *call, const struct err *err);
-/* Answers, when all that was decided until now is durable; takes the value (NULL: out of memory). */
+/* Answers, when all that was decided until now is durable; takes the value (NULL: out of
+ * memory). */
 void api_reply(struct call *call, unsigned status, json_t *json);
 void api_reply_text(struct call *call, const char *type, const char *bytes, size_t size);
 /* Answers when the act is durable; the same again to who repeats it with its Idempotency-Key. */

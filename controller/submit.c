@@ -205,7 +205,8 @@ static int keep(struct act *act, struct core *core, const struct submission *sub
                                 .body = submission->text,
                                 .size = strlen(submission->text)};
 
-        /* Names of local users need no escape: access.h takes them from the policy, or the system. */
+        /* Names of local users need no escape: access.h takes them from the policy, or the
+         * system. */
         (void)snprintf(detail, sizeof detail, "{\"run_as\":\"%s\"}", who->run_as);
         if (!document->class_name[0] && tenancy)
                 object.class = tenancy->classes[tenancy->default_class].name;
