@@ -98,6 +98,9 @@ bool api_body_is_json(const struct call *call);
 uint64_t api_workload(struct call *call);
 /* That live workload, which who asks may `action`. NULL: answered. */
 struct work *api_live_work(struct call *call, enum action action);
+/* Whether who asks may: to their own they may do what they like. 0 or -ERR_DENIED,
+ * -ERR_NOT_FOUND. */
+int api_need_work(struct call *call, const struct work *work, enum action action, struct err *err);
 
 #define API_LIMIT_DEFAULT 100
 #define API_LIMIT_MAX     1000
