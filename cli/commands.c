@@ -7,6 +7,7 @@
 #include "cli/alerts.h"
 #include "cli/apply.h"
 #include "cli/ask.h"
+#include "cli/change.h"
 #include "cli/command.h"
 #include "cli/completion.h"
 #include "cli/context.h"
@@ -77,7 +78,8 @@ static const struct command version_command = {
 /* Within a group, help shows them in this order. */
 const struct command *const commands[] = {
         &submit_command,  &status_command,   &queue_command,   &explain_command,
-        &logs_command,    &fits_command,     &cancel_command,  &hold_command,
+        &logs_command,    &fits_command,     &change_command,
+        &cancel_command,  &hold_command,
         &release_command, &restart_command,  &pool_command,    &top_command,
         &alerts_command,
         &idle_command,    &tenants_command,  &usage_command,   &notices_command,

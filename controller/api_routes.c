@@ -5,6 +5,7 @@ const struct route api_routes[] = {
         {HTTP_POST, "/v1/workloads", "postWorkload", post_workload},
         {HTTP_GET, "/v1/workloads", "getWorkloads", get_workloads},
         {HTTP_GET, "/v1/workloads/{id}", "getWorkload", get_workload},
+        {HTTP_PUT, "/v1/workloads/{id}", "putWorkload", put_workload},
         {HTTP_DELETE, "/v1/workloads/{id}", "deleteWorkload", delete_workload},
         {HTTP_GET, "/v1/workloads/{id}/explain", "getExplanation", get_explanation},
         {HTTP_GET, "/v1/workloads/{id}/logs", "getLogs", get_logs},

@@ -173,8 +173,8 @@ static bool may_join(struct live *live, const struct node_entry *node, const jso
         return !has_strangers(live, node, report);
 }
 
-/* Generations begin with the clock of the controller's start. An agent that has seen a later one takes
- * no earlier one: the clock was set back since. */
+/* Generations begin with the clock of the controller's start. An agent that has seen a later one
+ * takes no earlier one: the clock was set back since. */
 static void catch_up(struct live *live, struct node_entry *node)
 {
         if (node->seen <= node->generation || node->seen > GENERATION_MAX)

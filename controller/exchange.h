@@ -25,8 +25,8 @@ int exchange_read(struct node_entry *node, const json_t *report, int64_t now_ms,
  * seen a desired state from after that (exchange_fence()). 0, -ERR_IO ... */
 int exchange_apply(struct live *live, struct act *act, struct node_entry *node,
                    const json_t *report, struct err *err);
-/* After each report: a node that is down gets a desired state that it must have seen before it joins
- * again; and one that has seen a later generation than there is gets one above that. */
+/* After each report: a node that is down gets a desired state that it must have seen before it
+ * joins again; and one that has seen a later generation than there is gets one above that. */
 void exchange_fence(struct live *live, struct node_entry *node);
 /* Whether it has anything for an act at all: most exchanges do not. */
 bool exchange_has_news(struct live *live, const struct node_entry *node, const json_t *report);

@@ -90,8 +90,8 @@ static enum input_kind ending_of(const struct live *live, const struct work *wor
         return tally->lost_contact > 0 ? INPUT_LOST : INPUT_FAILED;
 }
 
-/* Told to stop, and gone before its notice is over: that is no failure of its own. It keeps its place
- * until then, when it waits again (live_tick()), unless the notice is withdrawn. */
+/* Told to stop, and gone before its notice is over: that is no failure of its own. It keeps its
+ * place until then, when it waits again (live_tick()), unless the notice is withdrawn. */
 static bool has_left_early(const struct live *live, const struct work *work,
                            const struct tally *tally)
 {

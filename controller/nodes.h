@@ -31,7 +31,7 @@ struct node_entry {
                                            quickest reports showed it */
         uint16_t broken;                /* devices that it said are, beside the document's */
         uint64_t seen;                  /* the generation that it had seen then */
-        uint64_t fence;                 /* down: it joins when it has seen this generation; 0: none yet */
+        uint64_t fence;                 /* down: it joins when it has seen that; 0: none yet */
         uint64_t generation;            /* of what it should run: grows */
         uint64_t changed_seq;           /* record that last changed that */
         char version[AGENT_TEXT_MAX], boot[AGENT_TEXT_MAX];

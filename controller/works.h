@@ -14,9 +14,8 @@ struct fact;
 
 /* What its owner wants of running work; carried out when its processes are gone. */
 #define WISHES(X)                                                               \
-        X(NONE,    "none")                                                      \
-        X(CANCEL,  "cancel")                                                    \
-        X(RESTART, "restart")
+        X(NONE,   "none")                                                       \
+        X(CANCEL, "cancel")
 
 enum work_wish {
 #define X(name, wire) WISH_##name,
@@ -54,7 +53,7 @@ struct work {
         uint64_t id;
         uint64_t epoch;                 /* record that allocated it; 0: it waits */
         int64_t started_ms;
-        int64_t simulated_ms;           /* how long it runs where nodes are simulated; 0: not known */
+        int64_t simulated_ms;           /* it runs so long on a simulated node; 0: not known */
         char *name, *tenant, *user;     /* owned */
         char *reason;                   /* owned: why an agent refused it; NULL: none did */
         uint64_t older, newer;          /* the next ones of its name; 0: none */

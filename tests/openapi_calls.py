@@ -165,7 +165,30 @@ def submit(berthd):
                                           "each": {"devices": 1, "model": "H100-80"}})
     berthd.ask("postWorkload", 422, body=document("never", "{devices: 15}"))
     berthd.ask("postWorkload", 400, body="kind: Nothing\n")
+    put_work(berthd)
     return ids
+
+
+def put_work(berthd):
+    def put(name, text, status=200, **query):
+        return berthd.ask("putWorkload", status, path={"id": name}, query=query, body=text)
+
+    service = document("puts", more="service: {replicas: %d, port: 80}\nhold: true\n")
+    put("puts", service % 2, dry_run="true")
+    for count, status, change in ((2, 201, "submitted"), (2, 200, "none"), (3, 200, "scaled"),
+                                  (1, 200, "scaled")):
+        told = put("puts", service % count, status)
+        if (told["change"], len(told["workloads"])) != (change, count):
+            berthd.findings.append(f"putWorkload: {told}, not {change} to {count}")
+    one = told["workloads"][0]["id"]
+    berthd.ask("getWorkload", path={"id": one}, query={"format": "document"})
+    berthd.ask("putWorkload", 409, path={"id": one}, headers={"If-Match": '"0123456789abcdef"'},
+               body=document("puts"))
+    put(one, document("puts", more="hold: true\n"))
+    put("puts", document("other"), 400)
+    put("puts", document("puts", "{devices: 15}"), 422)
+    berthd.ask("deleteWorkload", path={"id": "puts"}, query={"tenant": "alpha"})
+    berthd.ask("deleteWorkload", 404, path={"id": "puts"})
 
 
 def see_workloads(berthd, ids):
