@@ -13,10 +13,8 @@ struct err;
 struct live;
 struct node_entry;
 
-#define EXCHANGE_PROTOCOL 1
-
-/* Takes over what the agent says of itself. 0, or -ERR_INPUT: a report that cannot be read, or of
- * another protocol. */
+/* Takes over what the agent says of itself. 0, or -ERR_INPUT: a report that cannot be read, or of an
+ * agent with which no protocol is common (proto/protocol.h). */
 int exchange_read(struct node_entry *node, const json_t *report, int64_t now_ms,
                   uint64_t *ret_seen, struct err *err);
 

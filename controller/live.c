@@ -4,6 +4,7 @@
 
 #include "base/doc.h"
 #include "base/mem.h"
+#include "controller/enrolment.h"
 #include "controller/live_impl.h"
 #include "controller/nodes.h"
 #include "controller/simulated.h"
@@ -82,6 +83,8 @@ int live_open(struct live *live, const struct core_setup *setup, bool simulate, 
                 rc = err_set(err, ERR_NOMEM, "out of memory");
         if (rc == 0)
                 rc = live_load_pool(live, err);
+        if (rc == 0)
+                rc = enrolments_load(live, err);
         if (rc == 0) {
                 live->unsettled = true;
                 live_watch(live);

@@ -30,11 +30,13 @@ struct live {
         struct usage *usage;            /* owned */
         struct wants *wants;            /* owned: what is asked of agents */
         int64_t lease_ms;
+        const char *version;            /* ours, borrowed; NULL: agents' are not compared with it */
         int64_t started_ms;             /* nobody is called silent before a lease from then */
         int64_t ticked_ms;              /* the newest tick */
         bool pool_lost;                 /* it could not be read: again at the next tick */
         bool unsettled;                 /* work waits for a tick: see live_settle_all() */
         uint64_t generation;            /* the newest of all nodes: grows */
+        uint64_t last_enrolment;        /* number of the newest (enrolment.h) */
         /* Called for a node whose exchange may be answered now. */
         void (*changed)(void *arg, struct node_entry *node);
         void *arg;
