@@ -5,6 +5,7 @@
 #include "agent/say.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "proto/protocol.h"
 
 void agent_look_at_devices(struct agent *agent)
 {
@@ -50,6 +51,9 @@ void agent_report(struct agent *agent)
         struct exchange_report report = {
                 .agent = agent->setup->version,
                 .boot = folder_boot(agent->folder),
+                /* What does not answer may be an older one by now. */
+                .protocol = agent->answer && !agent->is_failing ? agent->answer->protocol
+                                                                : PROTOCOL_MIN,
                 .seen = runs_generation(agent->runs),
                 .runs = runs,
                 .checkpoints = checkpoints,

@@ -6,6 +6,7 @@
 
 #include "agent/exchange.h"
 #include "base/text.h"
+#include "proto/protocol.h"
 #include "proto/when.h"
 
 static void add_key(struct text *text, struct run_key key)
@@ -140,7 +141,8 @@ void exchange_write(struct text *text, const struct exchange_report *report)
 {
         const char *comma = "";
 
-        text_add(text, "{\"protocol\": %d", EXCHANGE_PROTOCOL);
+        text_add(text, "{\"protocol\": %u, \"protocols\": [%d, %d]", report->protocol, PROTOCOL_MIN,
+                 PROTOCOL_MAX);
         add_field(text, "agent", report->agent);
         add_field(text, "boot", report->boot);
         text_add(text, ", \"seen\": %" PRIu64 ", \"runs\": [", report->seen);

@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/durable.h"
 #include "agent/folder.h"
 #include "agent/folder_impl.h"
 #include "base/arena.h"
 #include "base/doc.h"
+#include "base/durable.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/str.h"

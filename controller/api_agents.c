@@ -36,6 +36,15 @@ void api_node_changed(void *arg, struct node_entry *node)
         answer(api->live, node, exchange);
 }
 
+void api_end_wait(struct node_entry *node)
+{
+        struct http_exchange *exchange = node->waiting;
+
+        node->waiting = NULL;
+        if (exchange)
+                http_answer(exchange, 503, NULL, NULL, 0);
+}
+
 void api_end_waits(struct api *api, int64_t now_ms)
 {
         struct node_entry *node;

@@ -40,5 +40,7 @@ route_handler get_usage;
 route_handler get_events;
 /* api_agents.c */
 route_handler post_exchange;
+/* api_certificates.c */
+route_handler post_certificate, delete_certificate;
 /* api_logs.c */
 route_handler get_logs, post_answer;

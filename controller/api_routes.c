@@ -26,6 +26,8 @@ const struct route api_routes[] = {
         {HTTP_POST, "/v1/nodes/{node}/undrain", "postUndrain", post_undrain},
         {HTTP_POST, "/v1/nodes/{node}/exchange", "postExchange", post_exchange},
         {HTTP_POST, "/v1/nodes/{node}/answers/{request}", "postAnswer", post_answer},
+        {HTTP_POST, "/v1/nodes/{node}/certificate", "postCertificate", post_certificate},
+        {HTTP_DELETE, "/v1/nodes/{node}/certificate", "deleteCertificate", delete_certificate},
         {HTTP_POST, "/v1/freeze", "postFreeze", post_freeze},
         {HTTP_GET, "/v1/idle", "getIdle", get_idle},
         {HTTP_GET, "/v1/fits", "getFits", get_fits},

@@ -13,6 +13,7 @@
 #include "controller/wants.h"
 #include "controller/works.h"
 #include "engine/order.h"
+#include "proto/protocol.h"
 #include "proto/workload_doc.h"
 
 #define GENERATION_MAX (UINT64_MAX / 4) /* what is above is no generation */
@@ -50,18 +51,46 @@ static void read_clock(struct node_entry *node, const char *boot, const json_t *
         node->has_clock = true;
 }
 
+/* "protocol" is what the report is written in; "protocols" all that the agent speaks, from the
+ * oldest to the newest. The first agents said only the former. */
+static int agree(const json_t *report, uint32_t *ret_protocol, struct err *err)
+{
+        static const struct protocols ours = {PROTOCOL_MIN, PROTOCOL_MAX};
+        const json_t *list = json_object_get(report, "protocols");
+        json_int_t spoken = json_integer_value(json_object_get(report, "protocol"));
+        json_int_t min = list ? json_integer_value(json_array_get(list, 0)) : spoken;
+        json_int_t max = list ? json_integer_value(json_array_get(list, 1)) : spoken;
+        uint32_t protocol;
+
+        if (!json_is_integer(json_object_get(report, "protocol")) || min < 0 || min > UINT16_MAX ||
+            max < 0 || max > UINT16_MAX || (list && json_array_size(list) != 2))
+                return err_set(err, ERR_INPUT,
+                               "fields 'protocol' and 'protocols': write one version, and [the "
+                               "oldest, the newest] that the agent speaks");
+        int rc = protocol_agree(ours, "this controller",
+                                (struct protocols){(uint32_t)min, (uint32_t)max}, "the agent",
+                                &protocol, err);
+        if (rc)
+                return rc;
+        if (spoken < PROTOCOL_MIN || spoken > PROTOCOL_MAX)
+                return err_set(err, ERR_INPUT,
+                               "field 'protocol': the report is written in %" PRId64
+                               ", and this controller reads %d to %d",
+                               (int64_t)spoken, PROTOCOL_MIN, PROTOCOL_MAX);
+        *ret_protocol = protocol;
+        return 0;
+}
+
 int exchange_read(struct node_entry *node, const json_t *report, int64_t now_ms,
                   int64_t steady_ms, uint64_t *ret_seen, struct err *err)
 {
         const char *version = json_string_value(json_object_get(report, "agent"));
         const char *boot = json_string_value(json_object_get(report, "boot"));
-        json_int_t protocol = json_integer_value(json_object_get(report, "protocol"));
+        uint32_t protocol = 0;
 
-        if (protocol != EXCHANGE_PROTOCOL)
-                return err_set(err, ERR_INPUT,
-                               "field 'protocol': this controller speaks version %d, the agent "
-                               "%" PRId64,
-                               EXCHANGE_PROTOCOL, (int64_t)protocol);
+        int rc = agree(report, &protocol, err);
+        if (rc)
+                return rc;
         if (!json_is_array(json_object_get(report, "runs")))
                 return err_set(err, ERR_INPUT, "field 'runs' is missing, or no list");
         if (!version || !str_copy(node->version, sizeof node->version, version))
@@ -71,6 +100,7 @@ int exchange_read(struct node_entry *node, const json_t *report, int64_t now_ms,
         read_clock(node, boot, json_object_get(report, "sent_ms"), steady_ms);
         (void)str_copy(node->boot, sizeof node->boot, boot);
         *ret_seen = (uint64_t)json_integer_value(json_object_get(report, "seen"));
+        node->protocol = protocol;
         node->seen = *ret_seen;
         node->seen_ms = now_ms;
         node->leased_ms = steady_ms;
@@ -526,6 +556,7 @@ json_t *exchange_answer(struct live *live, const struct node_entry *node)
                 }
                 (void)json_array_append_new(runs, run);
         }
+        view_set(json, "protocol", json_integer(node->protocol));
         view_set(json, "generation", json_integer((json_int_t)node->generation));
         view_set(json, "lease_ms", json_integer(live->lease_ms));
         view_set(json, "runs", runs);

@@ -13,10 +13,9 @@ struct err;
 struct live;
 struct node_entry;
 
-#define EXCHANGE_PROTOCOL 1
-
-/* Takes over what the agent says of itself, and renews its lease; `steady_ms`: live_steady_ms(). 0, or -ERR_INPUT: a report that cannot be read, or of
- * another protocol. */
+/* Takes over what the agent says of itself, and renews its lease; `steady_ms`: live_steady_ms(). 0,
+ * or -ERR_INPUT: a report that cannot be read, or of an agent with which no protocol is common
+ * (proto/protocol.h). */
 int exchange_read(struct node_entry *node, const json_t *report, int64_t now_ms,
                   int64_t steady_ms, uint64_t *ret_seen, struct err *err);
 

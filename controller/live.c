@@ -5,6 +5,7 @@
 #include "base/doc.h"
 #include "base/mem.h"
 #include "controller/alerts.h"
+#include "controller/enrolment.h"
 #include "controller/live_impl.h"
 #include "controller/nodes.h"
 #include "controller/simulated.h"
@@ -83,6 +84,8 @@ int live_open(struct live *live, const struct core_setup *setup, bool simulate, 
                 rc = err_set(err, ERR_NOMEM, "out of memory");
         if (rc == 0)
                 rc = live_load_pool(live, err);
+        if (rc == 0)
+                rc = enrolments_load(live, err);
         if (rc == 0)
                 rc = alerts_new(live, live->version ? live->version : "", &live->alerts, err);
         if (rc == 0) {

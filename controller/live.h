@@ -40,6 +40,7 @@ struct live {
         bool pool_lost;                 /* it could not be read: again at the next tick */
         bool unsettled;                 /* work waits for a tick: see live_settle_all() */
         uint64_t generation;            /* the newest of all nodes: grows */
+        uint64_t last_enrolment;        /* number of the newest (enrolment.h) */
         /* Called for a node whose exchange may be answered now. */
         void (*changed)(void *arg, struct node_entry *node);
         void *arg;

@@ -111,6 +111,28 @@ static void write_units(struct text *text, const struct live *live)
         write_fragmentation(text, ledger, models);
 }
 
+/* Of the node that is nearest to it; none where no node is enrolled. */
+static void write_certificates(struct text *text, const struct live *live, int64_t now_ms)
+{
+        static const char name[] = "berth_node_certificate_expires_seconds";
+        const struct node_entry *node;
+        int64_t first_ms = INT64_MAX;
+        uint64_t enrolled = 0;
+        uint32_t cursor = 0;
+
+        while ((node = nodes_next(live->nodes, &cursor))) {
+                if (!node->described || node->enrolment.id == 0)
+                        continue;
+                enrolled++;
+                if (node->enrolment.until_ms < first_ms)
+                        first_ms = node->enrolment.until_ms;
+        }
+        number(text, "berth_nodes_enrolled", "gauge", "Nodes that have a certificate.", enrolled);
+        head(text, name, "gauge", "Until the first certificate of a node expires; below 0: since.");
+        if (enrolled > 0)
+                text_add(text, "%s %" PRId64 "\n", name, (first_ms - now_ms) / 1000);
+}
+
 static void write_nodes(struct text *text, const struct live *live)
 {
         const struct state *state = core_state(live->core);
@@ -361,6 +383,7 @@ void metrics_write(struct metrics *metrics, int64_t now_ms, struct text *text)
 {
         write_units(text, metrics->live);
         write_nodes(text, metrics->live);
+        write_certificates(text, metrics->live, now_ms);
         write_queue(text, metrics, now_ms);
         write_causes(text, metrics);
         write_decisions(text, metrics, now_ms);

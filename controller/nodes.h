@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "controller/enrolment.h"
 #include "engine/fact.h"
 
 struct err;
@@ -35,6 +36,8 @@ struct node_entry {
         uint64_t generation;            /* of what it should run: grows */
         uint64_t changed_seq;           /* record that last changed that */
         char version[AGENT_TEXT_MAX], boot[AGENT_TEXT_MAX];
+        uint32_t protocol;              /* of the exchange, as agreed; 0: it has not spoken */
+        struct enrolment enrolment;     /* whose certificates are taken; id 0: nobody's */
         void *waiting;                  /* the exchange that waits for a change; the API's */
         uint64_t waiting_seen;
         int64_t waiting_until_ms;

@@ -6,9 +6,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/durable.h"
 #include "agent/folder.h"
 #include "base/arena.h"
+#include "base/durable.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/mem.h"

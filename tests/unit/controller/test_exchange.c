@@ -103,8 +103,20 @@ static void a_report_that_cannot_be_meant_is_refused(void **state)
         static const struct {
                 const char *report, *why;
         } rows[] = {
-                {"{}", "field 'protocol': this controller speaks version 1"},
-                {"{\"protocol\":2,\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}", "the agent 2"},
+                {"{}", "fields 'protocol' and 'protocols'"},
+                {"{\"protocol\":\"1\",\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}", "write one version"},
+                {"{\"protocol\":1,\"protocols\":1,\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}",
+                 "write one version"},
+                {"{\"protocol\":1,\"protocols\":[1,70000],\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}",
+                 "write one version"},
+                {"{\"protocol\":0,\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}",
+                 "the agent 0: upgrade the agent"},
+                {"{\"protocol\":2,\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}",
+                 "the agent 2: upgrade this controller"},
+                {"{\"protocol\":2,\"protocols\":[2,3],\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}",
+                 "the agent 2 to 3: upgrade this controller"},
+                {"{\"protocol\":2,\"protocols\":[1,2],\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}",
+                 "the report is written in 2"},
                 {"{\"protocol\":1,\"agent\":\"1\",\"boot\":\"b\"}", "field 'runs'"},
                 {"{\"protocol\":1,\"agent\":\"1\",\"boot\":\"b\",\"runs\":{}}", "field 'runs'"},
                 {"{\"protocol\":1,\"boot\":\"b\",\"runs\":[]}", "field 'agent'"},
@@ -117,6 +129,26 @@ static void a_report_that_cannot_be_meant_is_refused(void **state)
         }
         assert_null(world_report(&world, "n4", "[]"));
         report("n1", "[1, {}, {\"phase\":\"flying\"}, {\"workload\":1,\"phase\":\"running\"}]");
+}
+
+/* Made-up agents of the release before and the one after; what they say that is not known here is
+ * skipped. */
+static void agents_of_the_next_releases_are_answered_in_what_both_speak(void **state)
+{
+        (void)state;
+        static const char *const reports[] = {
+                "{\"protocol\":1,\"agent\":\"0\",\"boot\":\"b\",\"runs\":[]}",
+                "{\"protocol\":1,\"protocols\":[0,1],\"agent\":\"0\",\"boot\":\"b\",\"runs\":[]}",
+                "{\"protocol\":1,\"protocols\":[1,2],\"agent\":\"2\",\"boot\":\"b\",\"runs\":[],"
+                "\"mood\":{\"good\":true},\"broken\":[]}",
+        };
+        for (size_t r = 0; r < ARRAY_LEN(reports); r++) {
+                json_t *it = world_exchange(&world, "n1", json_loads(reports[r], 0, NULL));
+                assert_non_null(it);
+                assert_int_equal(json_integer_value(json_object_get(it, "protocol")), 1);
+                json_decref(it);
+        }
+        assert_int_equal(nodes_find(world.live.nodes, "n1")->protocol, 1);
 }
 
 static void a_run_says_all_that_an_agent_needs(void **state)
@@ -639,6 +671,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
         const struct CMUnitTest tests[] = {
                 T(a_report_that_cannot_be_meant_is_refused),
+                T(agents_of_the_next_releases_are_answered_in_what_both_speak),
                 T(a_run_says_all_that_an_agent_needs),
                 T(what_an_agent_may_start_is_durable),
                 T(work_ends_as_its_processes_did),
