@@ -18,6 +18,7 @@ struct usage;
 struct wants;
 struct who;
 struct work;
+struct worker;
 
 #define LEASE_MS_DEFAULT INT64_C(30000)
 
@@ -29,6 +30,7 @@ struct live {
         struct simulated *simulated;    /* owned; NULL: nodes have agents */
         struct usage *usage;            /* owned */
         struct wants *wants;            /* owned: what is asked of agents */
+        const struct worker *worker;    /* borrowed; NULL: there is none */
         int64_t lease_ms;
         int64_t started_ms;             /* nobody is called silent before a lease from then */
         int64_t ticked_ms;              /* the newest tick */
