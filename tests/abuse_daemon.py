@@ -308,7 +308,12 @@ def idly(berthd, count, seconds):
         print(f"idle: only {files - 200} of {count} connections: the limit of open files")
         count = files - 200
     connections = [berthd.dial(f"127.0.1.{1 + number % 8}") for number in range(count)]
-    time.sleep(seconds)
+    for connection in connections:      # who has never asked is not idle, but slow, and cut
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    for connection in connections:
+        if not connection.recv(4096).startswith(b"HTTP/1.1 200 "):
+            find("idle: no answer before it was")
+    time.sleep(min(seconds, 60))
     alive = berthd.ask("GET", "/healthz")[0]
     open_now = 0
     for connection in connections:

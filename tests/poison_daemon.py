@@ -4,8 +4,8 @@
     poison_daemon.py BERTHD-PLANTED BERTHD BERTH
 
 BERTHD-PLANTED is berthd with mistakes planted in its engine (tests/planted/planted.c); it is
-started again whenever it ends, as a service manager does. All the while a client submits good work with
-idempotency keys and repeats what got no answer; what was acknowledged must be there at the end.
+started again whenever it ends, as a service manager does. All the while a client submits good work
+with idempotency keys and repeats what got no answer; what was acknowledged must be there at the end.
 """
 import http.client
 import json
@@ -189,6 +189,11 @@ def refused_at_third(service, method, path, body, of, sign):
     expect(f"{path} {of}: crashes", (lost, len(service.statuses) - before), (2, 2))
     expect(f"{path} {of}: status", (status, answer["type"]), (422, "/problems/quarantined"))
     entry = service.quarantine()[-1]
+    alerts = until(lambda: [it for it in service.ask("GET", "/v1/alerts")[1]["alerts"]
+                            if it["kind"] == "quarantined_input" and
+                            it["subject"] == str(entry["id"])], "an alert is raised")
+    if entry["kind"] not in alerts[0]["text"]:
+        find(f"the alert does not say what: {alerts}")
     if f"berth quarantine release {entry['id']}" not in answer["detail"]:
         find(f"the refusal shows no way out: {answer}")
     expect("entry", (entry["of"], entry["state"], len(entry["crashes"])), (of, "held", 2))

@@ -339,7 +339,7 @@ static void what_is_beyond_a_bound_is_refused(void **state)
         TRY("number above", -ERR_INPUT, object.id = (uint64_t)INT64_MAX + 1);
         TRY("largest number", 0, object.id = INT64_MAX);
         TRY("kind 0", -ERR_INPUT, object.kind = (enum object_kind)0);
-        TRY("kind above", -ERR_INPUT, object.kind = (enum object_kind)(OBJECT_QUARANTINE + 1));
+        TRY("kind above", -ERR_INPUT, object.kind = (enum object_kind)(OBJECT_ALERT + 1));
         TRY("name at its bound", 0, object.name = name_max);
         TRY("name over", -ERR_INPUT, object.name = name_over);
         TRY("tenant over", -ERR_INPUT, object.tenant = name_over);
