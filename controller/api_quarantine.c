@@ -2,10 +2,13 @@
 #include "controller/api_handlers.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/str.h"
+#include "controller/alerts.h"
 #include "controller/live.h"
 #include "controller/quarantine.h"
 #include "controller/view.h"
@@ -76,6 +79,25 @@ void get_quarantine(struct http_exchange *exchange, const struct route_match *ma
         api_reply(&call, 200, json);
 }
 
+/* Who lets it go has seen what it was raised for. 0, or what leaves the act to be undone. */
+static int end_alert(struct call *call, struct act *act, uint64_t id, struct err *err)
+{
+        const char *reason = http_header(call->exchange, "Berth-Reason");
+        const struct alert *alert;
+        struct alert ended;
+        uint32_t cursor = 0;
+        char subject[24];
+
+        (void)snprintf(subject, sizeof subject, "%" PRIu64, id);
+        while ((alert = alerts_next(call->live->alerts, &cursor)))
+                if (alert->kind == ALERT_QUARANTINED && str_equal(alert->subject, subject))
+                        return alerts_acknowledge(call->live->alerts, act, alert->id,
+                                                  call->who.name,
+                                                  reason && *reason ? reason : "released",
+                                                  api_now_ms(), &ended, err);
+        return 0;
+}
+
 static void release(struct call *call, uint64_t id)
 {
         struct err err;
@@ -84,13 +106,16 @@ static void release(struct call *call, uint64_t id)
         if (!act)
                 return;
         int rc = quarantine_release(call->api->quarantine, act, id, &err);
+        bool is_there = rc != -ERR_NOT_FOUND;
+        if (rc == 0)
+                rc = end_alert(call, act, id, &err);
         if (rc == 0) {
                 api_commit(call, act, 200, json_pack("{s:I,s:s}", "id", (json_int_t)id, "state",
                                                      "released"));
                 return;
         }
-        if (rc != -ERR_NOT_FOUND)
-                core_undo(act);
+        if (is_there)
+                core_undo(act);         /* and the list is read again */
         core_commit(act, api_ignore, NULL);
         api_fail(call, &err);
 }

@@ -3,10 +3,11 @@ import json
 import random
 
 HUGE = ["99999999999999999999", "-1", "1e999", "0x10", "NaN", "9" * 400, "-0",
-        "18446744073709551616", "9223372036854775807", "9223372036854775808", "0.1e-400", "2147483648", "4294967296"]
+        "18446744073709551616", "9223372036854775807", "9223372036854775808", "0.1e-400",
+        "2147483648", "4294967296"]
 TEXTS = ["\0", "%00", "%ff%fe", "../../etc/passwd", "\xed\xa0\x80", "\r\nX: y",
-         "'; DROP TABLE x; --", "{{7*7}}", "A" * 3000, "\u202e", "~", "null", "true", "[]", "{}", "&a *a", "!!python/x",
-         "<<: *x", "%s%n%d", "\N{PILE OF POO}" * 50]
+         "'; DROP TABLE x; --", "{{7*7}}", "A" * 3000, "\u202e", "~", "null", "true", "[]", "{}",
+         "&a *a", "!!python/x", "<<: *x", "%s%n%d", "\N{PILE OF POO}" * 50]
 PATHS = ["/v1/workloads", "/v1/workloads/1", "/v1/workloads/1/explain", "/v1/workloads/1/logs",
          "/v1/workloads/none", "/v1/queue", "/v1/pool", "/v1/pool/document", "/v1/policy",
          "/v1/nodes",
