@@ -177,7 +177,7 @@ class GoodClient(threading.Thread):
 
 # ---- by chance ----
 
-def read_answer(connection, seconds):
+def read_answer(connection, seconds, quiet=0.01):
     """What comes until it is quiet, or closed."""
     data = b""
     while len(data) < 1 << 18 and select.select([connection], [], [], seconds)[0]:
@@ -188,7 +188,7 @@ def read_answer(connection, seconds):
         if not piece:
             break
         data += piece
-        seconds = 0.01
+        seconds = quiet
     return data
 
 
@@ -334,7 +334,7 @@ def fill(path, work, token):
             .replace("{node}", "gpu-01").replace("{request}", "1"))
 
 
-def ask_raw(berthd, method, path, headers, body=None, seconds=10.0):
+def ask_raw(berthd, method, path, headers, body=None, seconds=10.0, quiet=0.01):
     """The whole answer, head and all."""
     lines = [f"{method} {path} HTTP/1.1", "Host: x", "Connection: close",
              *(f"{name}: {value}" for name, value in headers.items())]
@@ -343,7 +343,7 @@ def ask_raw(berthd, method, path, headers, body=None, seconds=10.0):
         lines.append(f"Content-Length: {len(data)}")
     with berthd.dial("127.0.0.5") as connection:
         connection.sendall(("\r\n".join(lines) + "\r\n\r\n").encode() + data)
-        return read_answer(connection, seconds).decode("utf-8", "replace")
+        return read_answer(connection, seconds, quiet).decode("utf-8", "replace")
 
 
 def between_tenants(berthd, good, root):
@@ -366,7 +366,7 @@ def between_tenants(berthd, good, root):
                 waits = "/events" in path or "/logs" in path
                 told = ask_raw(berthd, operation["method"].upper(), path + query,
                                {**mona, "Idempotency-Key": f"{SECRET}-1", "Last-Event-ID": "1"},
-                               "{}", 0.3 if waits else 10.0)
+                               "{}", 0.3 if waits else 10.0, 0.1 if waits else 0.01)
                 # What she wrote herself is said back to her.
                 heard = told.replace(urllib.parse.unquote(path), "").replace(name, "")
                 if SECRET in heard or "zoe" in heard:
