@@ -222,6 +222,7 @@ static int begin_run(struct work *work, uint32_t members, uint64_t seq, int64_t 
         work->epoch = seq;
         work->started_ms = at_ms;
         work->ending = false;
+        work->failed_first = 0;
         return 0;
 }
 
@@ -249,6 +250,7 @@ static void end_run(struct work *work)
         work->members_count = 0;
         work->epoch = 0;
         work->ending = false;
+        work->failed_first = 0;
         if (work->wish != WISH_CANCEL)
                 work->wish = WISH_NONE;
 }

@@ -33,7 +33,8 @@ POOL = """kind: Pool
 name: hour
 planes: {training: {}, lab: {}}
 nodes:
-  - {name: "gpu-[1-3]", plane: training, rack: r1, devices: {model: H100-80, count: 4}, cpu: 64, ram: 512Gi}
+  - {name: "gpu-[1-3]", plane: training, rack: r1, devices: {model: H100-80, count: 4},
+     cpu: 64, ram: 512Gi}
   - {name: lab-1, plane: lab, rack: r2, devices: {model: A100-40, count: 2}, cpu: 32, ram: 256Gi}
 prices: {H100-80: 2.40, A100-40: 1.10}
 currency: EUR
@@ -41,8 +42,10 @@ currency: EUR
 POLICY = """kind: Policy
 preset: protected
 classes:
-  training: {rank: 2, methods: [whole], stop: for_protect, notice: 3s, exempt: 1s, stops_per_day: unlimited}
-  batch: {rank: 3, methods: [whole, slice, share], stop: always, notice: 2s, exempt: 1s, stops_per_day: unlimited, above_limit: spare}
+  training: {rank: 2, methods: [whole], stop: for_protect, notice: 3s, exempt: 1s,
+             stops_per_day: unlimited}
+  batch: {rank: 3, methods: [whole, slice, share], stop: always, notice: 2s, exempt: 1s,
+          stops_per_day: unlimited, above_limit: spare}
   careful: {rank: 1, methods: [whole], stop: never, on_lost_contact: continue}
 default_class: training
 rules: {stop_rate: {pct: 100, per: 10m}}
@@ -213,8 +216,11 @@ class Hour:
             body = {} if self.random.random() < 0.5 else {"by": time.strftime(
                 "%Y-%m-%dT%H:%M:%SZ", time.gmtime(by))}
             self.drained.add(node)
-        self.wanted(*self.change("POST", f"/v1/nodes/{node}/{verb}", body), verb, 200)
-        self.counts[verb] += 1
+        status, answer = self.change("POST", f"/v1/nodes/{node}/{verb}", body)
+        if status == 400 and "is down" in answer["detail"]:
+            self.drained.add(node)                              # until it is back
+        elif self.wanted(status, answer, verb, 200):
+            self.counts[verb] += 1
 
     def freeze(self):
         self.frozen = not self.frozen
@@ -342,7 +348,8 @@ class Hour:
     def settle(self):
         """What is there comes to its end, or is cancelled; then nothing is left."""
         for node in NODES:
-            self.change("POST", f"/v1/nodes/{node}/undrain", {})
+            until(lambda node=node: self.change("POST", f"/v1/nodes/{node}/undrain", {})[0] == 200,
+                  f"{node} takes work again")
         self.change("POST", "/v1/freeze", {"frozen": False})
         patience = time.monotonic() + 90
         while live := {number: row for number, row in self.all_rows().items()
@@ -400,7 +407,8 @@ class Hour:
             self.find(f"the log and its copies differ: {facts}")
         inputs, count, chain = facts.pop()
         self.counts.update({"inputs": int(inputs), "facts": int(count)})
-        print(f"replayed: {inputs} inputs, {count} facts, {chain}; the same after export and import")
+        print(f"replayed: {inputs} inputs, {count} facts, hash {chain}; the same after export and "
+              "import")
 
     def words(self):
         return " ".join(f"{name.replace(' ', '_')}={count}" for name, count in

@@ -1,6 +1,6 @@
 """A whole pool of real processes: berthd, a berth-agent for each node, and the work they start.
 
-For tests/e2e.py and tests/live_hour.py. The devices are simulated; all else is what users have. Work
+For e2e.py and live_hour.py. The devices are simulated; all else is what users have. Work
 carries JOBS in its environment, a folder of the pool: that is how what is left of it is found.
 """
 import http.client
