@@ -186,8 +186,8 @@ static int submit(struct trial *trial, struct rng *rng, unsigned step)
         return 1;
 }
 
-/* Nobody takes away what does not run, or was not told to stop: the engine says so. What was told may
- * leave before its notice is over. */
+/* Nobody takes away what does not run, or was not told to stop: the engine says so. What was told
+ * may leave before its notice is over. */
 static int stop_any(struct trial *trial, struct rng *rng)
 {
         struct book_work *work = any_work(rng, draw_chance(rng, 90) ? WORK_RUNS : WORK_WAITS);
