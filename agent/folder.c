@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/durable.h"
 #include "agent/folder_impl.h"
+#include "base/durable.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/mem.h"

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "controller/alerts.h"
 #include "controller/api_handlers.h"
 #include "controller/events.h"
 #include "controller/live.h"
@@ -24,6 +25,7 @@
 #include "controller/usage.h"
 #include "engine/memo.h"
 #include "net/activation.h"
+#include "net/authority.h"
 #include "net/http.h"
 #include "proto/model_doc.h"
 #include "store/rollup.h"
@@ -35,6 +37,7 @@
 #define END_WITHIN_MS      3000
 #define RETAIN_EVERY_MS    86400000
 #define RETAIN_FIRST_MS    600000
+#define AUTHORITY_PATH_MAX 4096
 
 struct daemon {
         const struct daemon_options *options;
@@ -138,6 +141,7 @@ static void on_tick(uv_timer_t *timer)
         if (core_may_act(daemon->live.core, &err) == 0 &&
             live_tick(&daemon->live, now_ms, &err) < 0)
                 say("tick failed:", "%s", err.text);
+        alerts_look(daemon->live.alerts, now_ms);
         if (usage_is_due(daemon->live.usage, now_ms) &&
             core_may_act(daemon->live.core, NULL) == 0 &&
             live_count_usage(&daemon->live, now_ms, &err) < 0)
@@ -273,13 +277,26 @@ static void on_hangup(uv_signal_t *signal, int number)
         (void)number;
         say("reading anew:", "a signal came");
         if (options->tls_certificate &&
-            (tls_files_read(options->tls_certificate, options->tls_key, options->client_ca, &files,
-                            &err) < 0 ||
+            (tls_files_read(options->tls_certificate, options->tls_key, options->client_ca,
+                            authority_certificate(daemon->api.authority), &files, &err) < 0 ||
              http_tls_set(daemon->http, &files.tls, &err) < 0))
                 say("certificate not taken:", "%s", err.text);
         tls_files_done(&files);
         if (options->policy && put_policy_file(daemon, &err) < 0)
                 say("policy not taken:", "%s", err.text);
+}
+
+/* Nodes show certificates in TLS, and nowhere else. */
+static int load_authority(struct daemon *daemon, struct err *err)
+{
+        const struct daemon_options *options = daemon->options;
+        char path[AUTHORITY_PATH_MAX];
+
+        if (!options->tls_certificate)
+                return 0;
+        if (snprintf(path, sizeof path, "%s.authority", options->store) >= (int)sizeof path)
+                return err_set(err, ERR_INPUT, "--store: the path is too long");
+        return authority_load(path, &daemon->api.authority, err);
 }
 
 static int open_live(struct daemon *daemon, struct err *err)
@@ -299,6 +316,7 @@ static int open_live(struct daemon *daemon, struct err *err)
         if (rc)
                 return rc;
         daemon->live = (struct live){.lease_ms = options->lease_ms,
+                                     .version = options->version,
                                      .changed = api_node_changed,
                                      .arg = &daemon->api};
         rc = live_open(&daemon->live, &setup, options->simulate, api_now_ms(), &told, err);
@@ -367,7 +385,7 @@ static int new_server(struct daemon *daemon, struct err *err)
         setup.answered_arg = daemon->metrics;
         if (options->tls_certificate) {
                 rc = tls_files_read(options->tls_certificate, options->tls_key, options->client_ca,
-                                    &files, err);
+                                    authority_certificate(daemon->api.authority), &files, err);
                 setup.tls = &files.tls;
         }
         if (rc == 0)
@@ -431,8 +449,10 @@ static void close_handle(uv_handle_t *handle, void *arg)
 
 static int serve(struct daemon *daemon, struct err *err)
 {
-        int rc = open_live(daemon, err);
+        int rc = load_authority(daemon, err);
 
+        if (rc == 0)
+                rc = open_live(daemon, err);
         if (rc == 0)
                 start_clock(daemon);    /* before anybody knows that it is there, and ends it */
         if (rc == 0)
@@ -451,6 +471,7 @@ static int serve(struct daemon *daemon, struct err *err)
         events_free(daemon->events);
         tokens_free(daemon->api.tokens);
         persons_free(daemon->api.persons);
+        authority_free(daemon->api.authority);
         return rc;
 }
 
@@ -470,6 +491,7 @@ int daemon_run(const struct daemon_options *options, struct err *err)
         daemon.api = (struct api){.live = &daemon.live,
                                   .own_uid = (uint32_t)getuid(),
                                   .person_per_s = options->requests_per_s,
+                                  .certificate_ms = options->certificate_ms,
                                   .version = options->version};
         daemon.routes = (struct routes){api_routes, api_routes_count, &daemon.api};
         rc = routes_check(api_routes, api_routes_count, err);

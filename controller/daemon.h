@@ -17,7 +17,8 @@ struct daemon_options {
         unsigned listens_count;
         const char *tls_certificate, *tls_key;  /* files, for tcp; NULL: none. Read again at */
                                         /* SIGHUP, as is the policy's */
-        const char *client_ca;          /* signs certificates of clients; NULL: tokens only */
+        const char *client_ca;          /* signs certificates of principals; NULL: tokens only */
+        int64_t certificate_ms;         /* how long a node's certificate is good */
         const char *pool, *policy;      /* documents set at start, where they differ; NULL: none */
         bool store_unsafe;              /* commits are not synced: only so that a test can show that
                                            it would find the loss */

@@ -57,7 +57,7 @@ int live_restart(struct live *live, struct act *act, const struct work *work, bo
 }
 
 struct tally {
-        unsigned gone, failed, ready;
+        unsigned gone, failed, ready, lost_contact;
 };
 
 static struct tally tally_of(const struct work *work)
@@ -69,6 +69,7 @@ static struct tally tally_of(const struct work *work)
                 bool gone = member->phase == PHASE_EXITED || member->phase == PHASE_REFUSED;
                 tally.gone += gone;
                 tally.failed += gone && member->failed;
+                tally.lost_contact += gone && member->failed && member->lost_contact;
                 tally.ready += member->phase == PHASE_READY || member->phase == PHASE_RUNNING ||
                                gone;
         }
@@ -87,7 +88,9 @@ static enum input_kind ending_of(const struct live *live, const struct work *wor
                 return INPUT_CANCELLED;
         if (tally->failed == 0 && !state->workloads[slot].service)
                 return INPUT_EXITED;
-        return state->workloads[slot].notice_until_ms ? INPUT_STOPPED : INPUT_FAILED;
+        if (state->workloads[slot].notice_until_ms)
+                return INPUT_STOPPED;
+        return tally->lost_contact > 0 ? INPUT_LOST : INPUT_FAILED;
 }
 
 /* A replica that is gone comes back, but not at once each time it does not even start well: until

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "controller/daemon.h"
+#include "controller/enrolment.h"
 #include "store/retain.h"
 
 enum { EXIT_BAD_INPUT = 2 };
@@ -25,6 +26,10 @@ static const char help[] =
         "                        machine only\n"
         "  --client-ca FILE      clients may show certificates that it signed: 'CN=ana' is\n"
         "                        principal ana of the policy\n"
+        "  --node-certificates DURATION\n"
+        "                        how long the certificate of a node that enrolled is good; agents\n"
+        "                        renew it in time (default 7d; the authority that signs them lies\n"
+        "                        beside the store)\n"
         "  --pool FILE           a Pool document, set at start where it differs from the one in force\n"
         "  --policy FILE         the same for a Policy document\n"
         "  --simulate            nodes have no agents: berthd plays their work ('sleep 2' runs 2 s)\n"
@@ -50,7 +55,7 @@ enum {
         OPTION_STORE = 256, OPTION_LISTEN, OPTION_POOL, OPTION_POLICY, OPTION_UNSAFE, OPTION_SIMULATE,
         OPTION_TICK, OPTION_LEASE, OPTION_REQUESTS, OPTION_SNAPSHOT, OPTION_NODES, OPTION_WORKLOADS, OPTION_HELP,
         OPTION_VERSION, OPTION_TLS_CERT, OPTION_TLS_KEY, OPTION_CLIENT_CA,
-        OPTION_KEEP_RECORDS, OPTION_KEEP_ENDED
+        OPTION_KEEP_RECORDS, OPTION_KEEP_ENDED, OPTION_NODE_CERTIFICATES
 };
 
 static int wrong(const struct err *err)
@@ -92,6 +97,10 @@ static int take_option(int option, const char *value, struct daemon_options *opt
                 break;
         case OPTION_CLIENT_CA:
                 options->client_ca = value;
+                break;
+        case OPTION_NODE_CERTIFICATES:
+                rc = num_duration_ms(value, CERTIFICATE_LIFE_MS_MIN, CERTIFICATE_LIFE_MS_MAX,
+                                     &options->certificate_ms, err);
                 break;
         case OPTION_SIMULATE:
                 options->simulate = true;
@@ -141,6 +150,7 @@ int main(int argc, char **argv)
                 {"tls-cert", required_argument, NULL, OPTION_TLS_CERT},
                 {"tls-key", required_argument, NULL, OPTION_TLS_KEY},
                 {"client-ca", required_argument, NULL, OPTION_CLIENT_CA},
+                {"node-certificates", required_argument, NULL, OPTION_NODE_CERTIFICATES},
                 {"simulate", no_argument, NULL, OPTION_SIMULATE},
                 {"tick", required_argument, NULL, OPTION_TICK},
                 {"lease", required_argument, NULL, OPTION_LEASE},
@@ -155,6 +165,7 @@ int main(int argc, char **argv)
                 {0}};
         struct daemon_options options = {.tick_ms = 2000,
                                          .lease_ms = 30000,
+                                         .certificate_ms = CERTIFICATE_LIFE_MS,
                                          .requests_per_s = 2000,
                                          .keep_records_days = RETAIN_RECORD_DAYS,
                                          .keep_ended_days = RETAIN_OBJECT_DAYS,

@@ -240,7 +240,6 @@ bool works_restore(struct work *work, const struct work *run)
                begin_run(work, run->members_count, run->epoch, run->started_ms) == 0;
 }
 
-/* Who cancelled it does not want it to run again: that stays. */
 static void end_run(struct work *work)
 {
         mem_free(work->members);
@@ -249,10 +248,8 @@ static void end_run(struct work *work)
         work->members = NULL;
         work->members_count = 0;
         work->epoch = 0;
-        work->ending = false;
+        work->ending = false;           /* who cancelled it still wants it gone */
         work->failed_first = 0;
-        if (work->wish != WISH_CANCEL)
-                work->wish = WISH_NONE;
 }
 
 int works_follow(struct works *works, const struct fact *fact, uint32_t members, uint64_t seq,
