@@ -44,6 +44,12 @@ bench-policy: build      ## what a policy costs: plans, placing with 200 tenants
 	@$(BUILD)/bench/bench-policy
 	@$(BUILD)/bench/bench-explain
 
+bench-recovery: build    ## how long berthd takes to come back with a million facts and 10,000 live jobs
+	@python3 bench/recovery.py $(BUILD)
+
+bench-slurm: build       ## the same 10,000 jobs to Slurm and to berth; skipped where Slurm is not installed
+	@python3 bench/slurm.py $(BUILD)
+
 fuzz: deps               ## each fuzz target for FUZZ_SECONDS (60)
 	@[ -f $(BUILD_FUZZ)/build.ninja ] || CC=clang meson setup $(BUILD_FUZZ) \
 		-Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false
