@@ -394,7 +394,7 @@ static int decide_eta(struct memo *memo, const struct state *state, const struct
         if (slot == NONE)
                 return err_set(err, ERR_NOT_FOUND, "there is no workload %" PRIu64, eta->workload);
         if (eta->p50_ms < 0 || eta->p90_ms < eta->p50_ms || eta->p90_ms > RUN_MS_MAX ||
-            eta->coverage_pct > 100)
+            eta->coverage_pct > 100 || eta->raw_ms < 0 || eta->raw_ms > RUN_MS_MAX)
                 return err_set(err, ERR_RANGE,
                                "the estimate for workload %" PRIu64 " is not 0 <= p50 <= p90 <= "
                                "100 years, covered in 0 to 100 %%",
