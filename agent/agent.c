@@ -43,15 +43,15 @@ struct runs_time agent_now(void)
 
 static void note_contact(struct agent *agent, const struct link_news *news)
 {
-        if (news->heard_ms == 0 || news->heard_ms == agent->contact_ms || agent->lease_ms == 0)
+        if (news->asked_ms == 0 || news->asked_ms == agent->contact_ms || agent->lease_ms == 0)
                 return;
-        agent->contact_ms = news->heard_ms;
-        runs_contact(agent->runs, news->heard_ms, agent->lease_ms);
-        if (news->heard_ms - agent->contact_written_ms < CONTACT_MS)
+        agent->contact_ms = news->asked_ms;
+        runs_contact(agent->runs, news->asked_ms, agent->lease_ms);
+        if (news->asked_ms - agent->contact_written_ms < CONTACT_MS)
                 return;
-        agent->contact_written_ms = news->heard_ms;
+        agent->contact_written_ms = news->asked_ms;
         folder_contact_write(agent->folder,
-                             (struct folder_contact){news->heard_ms, agent->lease_ms});
+                             (struct folder_contact){news->asked_ms, agent->lease_ms});
 }
 
 static void hear(struct agent *agent)
@@ -128,8 +128,8 @@ static void tick(struct agent *agent)
         int64_t now_ms = link_steady_ms();
 
         if (now_ms - agent->tick_ms >= TICK_MS) {
+                agent_tick_runs(agent, agent->tick_ms);
                 agent->tick_ms = now_ms;
-                agent_tick_runs(agent);
         }
         if (now_ms - agent->devices_ms >= DEVICES_MS) {
                 agent->devices_ms = now_ms;

@@ -143,8 +143,15 @@ struct run_report {
         int64_t pid;                    /* 0 = none */
         int exit_code, signal;          /* EXITED: signal 0 = it ended by itself */
         const char *reason;             /* REFUSED; else "" */
+        bool lost_contact;              /* EXITED: the agent ended it, at the end of the lease */
 };
 
+struct exchange_checkpoint {
+        struct run_key key;
+        int64_t at_ms;                  /* when it was safe, on the clock of the report's sent_ms */
+};
+
+/* Whoever sends it adds "sent_ms", the time on the machine's steady clock (link.h). */
 struct exchange_report {
         const char *agent, *boot;       /* our version; the machine's boot id */
         uint32_t protocol;              /* that it is written in: what was agreed; PROTOCOL_MIN until
@@ -152,7 +159,7 @@ struct exchange_report {
         uint64_t seen;                  /* generation of the newest answer taken; 0 = none */
         const struct run_report *runs;
         size_t runs_count;
-        const struct run_key *checkpoints;      /* those that made one since the last report */
+        const struct exchange_checkpoint *checkpoints;  /* made since the last report */
         size_t checkpoints_count;
         uint64_t broken;                /* bit d: device d */
 };

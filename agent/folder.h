@@ -102,6 +102,7 @@ struct run_status {
         enum run_phase phase;           /* STARTING where nothing has been written yet */
         int64_t since_ms, pid;
         int exit_code, signal;
+        bool lost_contact;              /* EXITED: its supervisor ended it at the end of its lease */
         char reason[480];
 };
 /* Read and written with the run's own folder, by agent and supervisor. Reading: 0 (also when there

@@ -246,6 +246,14 @@ bool launch_kill(int control)
         return tell(control, "kill\n");
 }
 
+bool launch_lease(int control, int64_t term_ms, int64_t kill_ms)
+{
+        char order[64];
+
+        snprintf(order, sizeof order, "lease %" PRId64 " %" PRId64 "\n", term_ms, kill_ms);
+        return tell(control, order);
+}
+
 int launch_signal_number(const char *name)
 {
         if (strncmp(name, "SIG", 3) == 0)

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "cli/alerts.h"
 #include "cli/json_in.h"
 #include "cli/listing.h"
 #include "cli/pages.h"
@@ -64,6 +65,7 @@ int pool_print(const json_t *answer, const struct talk *talk, FILE *file, struct
                         "%sfrozen: nothing starts and nothing is stopped for capacity; `berth "
                         "unfreeze` ends it%s\n",
                         screen_on(screen, TONE_BAD), screen_off(screen, TONE_BAD));
+        alerts_print_line(json_object_get(answer, "alerts"), talk, file);
         return listing_print(json_object_get(answer, "models"), columns, 1, "there is no device",
                              screen, file, err);
 }

@@ -75,7 +75,8 @@ int64_t api_now_ms(void);
 
 /* Answers with the problem. */
 void api_fail(struct call *call, const struct err *err);
-/* Answers, when all that was decided until now is durable; takes the value (NULL: out of memory). */
+/* Answers, when all that was decided until now is durable; takes the value (NULL: out of
+ * memory). */
 void api_reply(struct call *call, unsigned status, json_t *json);
 void api_reply_text(struct call *call, const char *type, const char *bytes, size_t size);
 /* Answers when the act is durable; the same again to who repeats it with its Idempotency-Key. */
@@ -103,6 +104,9 @@ bool api_body_is_json(const struct call *call);
 uint64_t api_workload(struct call *call);
 /* That live workload, which who asks may `action`. NULL: answered. */
 struct work *api_live_work(struct call *call, enum action action);
+/* Whether who asks may: to their own they may do what they like. 0 or -ERR_DENIED,
+ * -ERR_NOT_FOUND. */
+int api_need_work(struct call *call, const struct work *work, enum action action, struct err *err);
 
 #define API_LIMIT_DEFAULT 100
 #define API_LIMIT_MAX     1000

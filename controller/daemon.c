@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "controller/alerts.h"
 #include "controller/api_handlers.h"
 #include "controller/events.h"
 #include "controller/live.h"
@@ -140,6 +141,7 @@ static void on_tick(uv_timer_t *timer)
         if (core_may_act(daemon->live.core, &err) == 0 &&
             live_tick(&daemon->live, now_ms, &err) < 0)
                 say("tick failed:", "%s", err.text);
+        alerts_look(daemon->live.alerts, now_ms);
         if (usage_is_due(daemon->live.usage, now_ms) &&
             core_may_act(daemon->live.core, NULL) == 0 &&
             live_count_usage(&daemon->live, now_ms, &err) < 0)

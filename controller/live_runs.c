@@ -55,7 +55,7 @@ int live_restart(struct live *live, struct act *act, const struct work *work, bo
 }
 
 struct tally {
-        unsigned gone, failed, ready;
+        unsigned gone, failed, ready, lost_contact;
 };
 
 static struct tally tally_of(const struct work *work)
@@ -67,6 +67,7 @@ static struct tally tally_of(const struct work *work)
                 bool gone = member->phase == PHASE_EXITED || member->phase == PHASE_REFUSED;
                 tally.gone += gone;
                 tally.failed += gone && member->failed;
+                tally.lost_contact += gone && member->failed && member->lost_contact;
                 tally.ready += member->phase == PHASE_READY || member->phase == PHASE_RUNNING ||
                                gone;
         }
@@ -84,11 +85,13 @@ static enum input_kind ending_of(const struct live *live, const struct work *wor
                 return INPUT_CANCELLED;
         if (tally->failed == 0)
                 return INPUT_EXITED;
-        return state->workloads[slot].notice_until_ms ? INPUT_STOPPED : INPUT_FAILED;
+        if (state->workloads[slot].notice_until_ms)
+                return INPUT_STOPPED;
+        return tally->lost_contact > 0 ? INPUT_LOST : INPUT_FAILED;
 }
 
-/* Told to stop, and gone before its notice is over: that is no failure of its own. It keeps its place
- * until then, when it waits again (live_tick()), unless the notice is withdrawn. */
+/* Told to stop, and gone before its notice is over: that is no failure of its own. It keeps its
+ * place until then, when it waits again (live_tick()), unless the notice is withdrawn. */
 static bool has_left_early(const struct live *live, const struct work *work,
                            const struct tally *tally)
 {

@@ -25,10 +25,14 @@ struct node_entry {
         /* Its agent: */
         bool connected;                 /* spoke within its lease */
         int64_t seen_ms;                /* when it last did */
+        int64_t leased_ms;              /* the same on live_steady_ms(): its lease counts from then */
         bool reported;                  /* ... since the controller started */
+        bool has_clock;                 /* of this boot: */
+        int64_t clock_ms;               /* live_steady_ms() less its machine's steady clock, as the
+                                           quickest reports showed it */
         uint16_t broken;                /* devices that it said are, beside the document's */
         uint64_t seen;                  /* the generation that it had seen then */
-        uint64_t fence;                 /* down: it joins when it has seen this generation; 0: none yet */
+        uint64_t fence;                 /* down: it joins when it has seen that; 0: none yet */
         uint64_t generation;            /* of what it should run: grows */
         uint64_t changed_seq;           /* record that last changed that */
         char version[AGENT_TEXT_MAX], boot[AGENT_TEXT_MAX];

@@ -1,8 +1,8 @@
 /* persons.h - how often one person may ask, over all its connections, hosts and tokens.
  *
  * Pure. A table of PERSONS_MAX buckets (net/rate.h), found by the hash of the name; two names that
- * meet in one share it, unless the older one has not asked for PERSONS_IDLE_MS. Never grows, so that
- * names cannot fill it.
+ * meet in one share it, unless the older one has not asked for PERSONS_IDLE_MS. Never grows, so
+ * that names cannot fill it.
  */
 #pragma once
 

@@ -35,6 +35,7 @@ default_class: training
 tenants: {alpha: {limit: {H100-80: 14}, tenants: {one: {}}}, zebra: {}}
 principals:
   - {name: vera, tenants: {alpha: viewer}}
+alerts: {memory_pressure: 0.01, for: 0s}
 """
 WAIT_S = 20                             # a sanitized controller on a busy machine is slow
 
@@ -164,7 +165,30 @@ def submit(berthd):
                                           "each": {"devices": 1, "model": "H100-80"}})
     berthd.ask("postWorkload", 422, body=document("never", "{devices: 15}"))
     berthd.ask("postWorkload", 400, body="kind: Nothing\n")
+    put_work(berthd)
     return ids
+
+
+def put_work(berthd):
+    def put(name, text, status=200, **query):
+        return berthd.ask("putWorkload", status, path={"id": name}, query=query, body=text)
+
+    service = document("puts", more="service: {replicas: %d, port: 80}\nhold: true\n")
+    put("puts", service % 2, dry_run="true")
+    for count, status, change in ((2, 201, "submitted"), (2, 200, "none"), (3, 200, "scaled"),
+                                  (1, 200, "scaled")):
+        told = put("puts", service % count, status)
+        if (told["change"], len(told["workloads"])) != (change, count):
+            berthd.findings.append(f"putWorkload: {told}, not {change} to {count}")
+    one = told["workloads"][0]["id"]
+    berthd.ask("getWorkload", path={"id": one}, query={"format": "document"})
+    berthd.ask("putWorkload", 409, path={"id": one}, headers={"If-Match": '"0123456789abcdef"'},
+               body=document("puts"))
+    put(one, document("puts", more="hold: true\n"))
+    put("puts", document("other"), 400)
+    put("puts", document("puts", "{devices: 15}"), 422)
+    berthd.ask("deleteWorkload", path={"id": "puts"}, query={"tenant": "alpha"})
+    berthd.ask("deleteWorkload", 404, path={"id": "puts"})
 
 
 def see_workloads(berthd, ids):
@@ -222,6 +246,15 @@ def see_pool(berthd, ids, viewer):
     berthd.ask("getIdle", 403, headers=viewer)
     berthd.ask("getFits", query={"tenant": "zebra", "class": "notebook"})
     berthd.ask("getFits", 404, query={"class": "none"})
+    # Three of 64 nodes are more than a hundredth.
+    firing = berthd.until(lambda: berthd.ask("getAlerts", query={"state": "all"})["alerts"],
+                          "an alert fires")
+    berthd.ask("postAcknowledge", path={"id": firing[0]["id"]}, headers={"Berth-Reason": "seen"})
+    berthd.ask("postAcknowledge", 409, path={"id": firing[0]["id"]})
+    berthd.ask("getAlerts", headers=viewer)
+    berthd.ask("getAlerts", 400, query={"kind": "dragons"})
+    berthd.ask("postAcknowledge", 404, path={"id": 999})
+    berthd.ask("postAcknowledge", 403, path={"id": 1}, headers=viewer)
     for name in ("getTenants", "getNotices", "getUsage"):
         berthd.ask(name)
         berthd.ask(name, 404, headers=viewer, query={"tenant": "zebra"})
@@ -341,7 +374,8 @@ def played(berthd, root):
     documents(berthd, viewer)
     of_controller(berthd, root, viewer)
     own = {"queued", "allocated", "released", "requeued", "noticed", "holds_set"}
-    events(berthd, {}, own | {"node_set", "policy_in_force", "freeze_in_force", "time_set"})
+    events(berthd, {}, own | {"node_set", "policy_in_force", "freeze_in_force", "time_set",
+                               "alert_raised", "alert_acknowledged"})
     events(berthd, viewer, own)
 
 

@@ -229,6 +229,32 @@ void law_step(struct sim *sim)
         }
 }
 
+static bool is_given_up(const struct sim *sim, unsigned m)
+{
+        const struct state *state = core_state(sim->world.live.core);
+        uint32_t node = state_node(state, (unsigned)vocab_name_find(state->vocab,
+                                                                    sim->machines[m].name));
+
+        return node != NONE && state->nodes[node].status == NODE_DOWN;
+}
+
+/* What the controller gave up because it heard nothing must be gone. (Of a gang that lost a member,
+ * others may still be ending where the controller can tell their agents to.) */
+static void look_for_twins(struct sim *sim, const struct sim_run *run)
+{
+        if (!sim->world.is_up || core_may_act(sim->world.live.core, NULL) < 0)
+                return;
+        for (unsigned m = 0; m < SIM_MACHINES; m++)
+                for (unsigned r = 0; r < SIM_RUNS_MAX; r++) {
+                        const struct sim_run *other = &sim->machines[m].runs[r];
+                        if (other != run && other->used && other->alive && is_given_up(sim, m) &&
+                            other->workload == run->workload && other->member == run->member)
+                                sim_fail(sim, "member %u of workload %" PRIu64
+                                         " starts again, and still runs on %s",
+                                         run->member, run->workload, sim->machines[m].name);
+                }
+}
+
 void law_process_starts(struct sim *sim, unsigned m, const struct sim_run *run)
 {
         struct sim_work *work = &sim->works[run->workload % SIM_WORKS_MAX];
@@ -253,6 +279,7 @@ void law_process_starts(struct sim *sim, unsigned m, const struct sim_run *run)
                 if (other->devices & run->devices)
                         sim_fail(sim, "two runs on a device of %s", machine->name);
         }
+        look_for_twins(sim, run);
         /* The record that is its epoch is on the disk, if the controller is there to tell. */
         if (sim->world.is_up && core_may_act(sim->world.live.core, NULL) == 0 &&
             !core_is_durable(sim->world.live.core, run->epoch))

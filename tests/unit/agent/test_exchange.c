@@ -286,13 +286,14 @@ static void a_report_says_what_there_is(void **state)
 {
         (void)state;
         const struct run_report runs[] = {
-                {{17, 0, 1042}, RUN_RUNNING, 1799049600000, 4711, 0, 0, ""},
-                {{16, 0, 990}, RUN_EXITED, 1799049601250, 0, 3, 0, ""},
-                {{15, 2, 1}, RUN_REFUSED, 0, 0, 0, 0, "no \"such\" program"},
+                {{17, 0, 1042}, RUN_RUNNING, 1799049600000, 4711, 0, 0, "", false},
+                {{16, 0, 990}, RUN_EXITED, 1799049601250, 0, 3, 0, "", false},
+                {{14, 0, 7}, RUN_EXITED, 0, 0, 0, 15, "", true},
+                {{15, 2, 1}, RUN_REFUSED, 0, 0, 0, 0, "no \"such\" program", false},
         };
-        const struct run_key checkpoint = {17, 0, 1042};
+        const struct exchange_checkpoint checkpoint = {{17, 0, 1042}, 123456};
         const struct exchange_report report = {
-                "0.1.0", "f3b0", 1, 41, runs, 3, &checkpoint, 1, 1ull << 3 | 1ull << 63};
+                "0.1.0", "f3b0", 1, 41, runs, 4, &checkpoint, 1, 1ull << 3 | 1ull << 63};
         struct text text = {0};
 
         exchange_write(&text, &report);
@@ -304,10 +305,12 @@ static void a_report_says_what_there_is(void **state)
                 "\"since\": \"2027-01-04T08:00Z\", \"pid\": 4711}, "
                 "{\"workload\": 16, \"member\": 0, \"epoch\": 990, \"phase\": \"exited\", "
                 "\"since\": \"2027-01-04T08:00:01Z\", \"exit_code\": 3, \"signal\": 0}, "
+                "{\"workload\": 14, \"member\": 0, \"epoch\": 7, \"phase\": \"exited\", "
+                "\"exit_code\": 0, \"signal\": 15, \"lost_contact\": true}, "
                 "{\"workload\": 15, \"member\": 2, \"epoch\": 1, \"phase\": \"refused\", "
                 "\"reason\": \"no \\\"such\\\" program\"}], "
-                "\"checkpoints\": [{\"workload\": 17, \"member\": 0, \"epoch\": 1042}], "
-                "\"broken\": [3, 63]}");
+                "\"checkpoints\": [{\"workload\": 17, \"member\": 0, \"epoch\": 1042, "
+                "\"at_ms\": 123456}], \"broken\": [3, 63]}");
         text_done(&text);
 }
 

@@ -146,7 +146,9 @@ static void how_it_is_comes_back_as_it_was_written(void **state)
         struct folder *folder;
         struct err err;
         struct run_spec spec = spec_of(17);
-        struct run_status status = {RUN_REFUSED, 1234567, 99, 3, 9, "no \"such\" thing\n"}, again;
+        struct run_status status = {RUN_REFUSED, 1234567, 99,   3, 9,
+                                    true,        "no \"such\" thing\n"},
+                          again;
         struct run_stop stop = {"preemption", 1799049600250, "USR1"}, read = {0};
         struct run_pids pids = {11, 12, 13, 14}, pids_again;
         struct folder_contact contact = {5555, 30000}, contact_again;
@@ -164,6 +166,7 @@ static void how_it_is_comes_back_as_it_was_written(void **state)
         assert_int_equal(again.since_ms, 1234567);
         assert_int_equal(again.exit_code, 3);
         assert_int_equal(again.signal, 9);
+        assert_true(again.lost_contact);
         assert_string_equal(again.reason, status.reason);
 
         assert_false(folder_notice_read(folder, spec.key, arena, &read));

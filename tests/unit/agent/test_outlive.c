@@ -130,6 +130,31 @@ static void the_lease_is_counted_across_a_restart(void **state)
         assert_true(wall_ms() - silent_ms < 4500);
 }
 
+static void without_an_agent_the_lease_ends_all_the_same(void **state)
+{
+        struct world *world = *state;
+        struct seen_run stops, stays;
+
+        controller_lease(world->controller, 2000);
+        agent_begin(world);
+        list_runs(world,
+                  both_runs(run_json(world, 1, 1, "trap '' TERM; " WAITS,
+                                     "\"lost_contact\": \"stop_at_lease\""),
+                            run_json(world, 2, 1, WAITS, "\"lost_contact\": \"continue\"")));
+        assert_true(controller_waits(world->controller, KEY(1, 1), "running", &stops));
+        assert_true(controller_waits(world->controller, KEY(2, 1), "running", &stays));
+        assert_int_equal(agent_end(world, SIGKILL), -SIGKILL);
+        int64_t silent_ms = wall_ms();
+        assert_true(waits_for_death(stops.pid));
+        assert_true(wall_ms() - silent_ms < 4000); /* 1.8 s, on a machine that is not busy */
+        assert_true(is_alive(stays.pid));
+        agent_begin(world);
+        assert_true(controller_waits(world->controller, KEY(1, 1), "exited", &stops));
+        assert_int_equal(stops.signal, SIGKILL);
+        assert_true(stops.lost_contact);
+        assert_true(is_alive(stays.pid));
+}
+
 static void a_second_agent_is_refused_the_folder(void **state)
 {
         struct world *world = *state;
@@ -329,6 +354,7 @@ int main(int argc, char **argv)
                 IN_A_WORLD(a_run_at_the_barrier_is_let_go_by_the_next_agent),
                 IN_A_WORLD(a_notice_is_kept_by_the_next_agent_without_a_controller),
                 IN_A_WORLD(the_lease_is_counted_across_a_restart),
+                IN_A_WORLD(without_an_agent_the_lease_ends_all_the_same),
                 IN_A_WORLD(a_second_agent_is_refused_the_folder),
                 IN_A_WORLD(with_stop_runs_an_agent_leaves_nothing_behind),
                 IN_A_WORLD(nothing_that_a_run_detaches_outlives_it),

@@ -374,6 +374,54 @@ static void notice_is_given_and_work_that_stopped_after_it_waits_again(void **st
         expect_row(id, "live");
 }
 
+/* What a report says that was sent then, on the machine's own clock. */
+static void say_checkpoint(uint64_t id, int64_t sent_ms, int64_t at_ms)
+{
+        const struct node_entry *node = nodes_find(world.live.nodes, node_of(id, 0));
+        json_t *it = json_pack("{s:i,s:s,s:s,s:I,s:I,s:[],s:[{s:I,s:i,s:I,s:I}]}", "protocol", 1,
+                               "agent", "1", "boot", "b", "sent_ms", (json_int_t)sent_ms, "seen",
+                               (json_int_t)node->generation, "runs", "checkpoints", "workload",
+                               (json_int_t)id, "member", 0, "epoch",
+                               (json_int_t)world_work(&world, id)->epoch, "at_ms",
+                               (json_int_t)at_ms);
+        json_decref(world_exchange(&world, node->name, it));
+        assert_int_equal(world.err.code, ERR_OK);
+}
+
+static int64_t saved_of(uint64_t id)
+{
+        const struct state *state = core_state(world.live.core);
+        return state->workloads[state_workload(state, id)].saved_ms;
+}
+
+/* The machine's clock stands at 7,000,000 when the work starts. */
+static void a_checkpoint_counts_from_when_it_was_made(void **state)
+{
+        (void)state;
+        enum { CLOCK = 7000000 };
+        uint64_t id = world_job(&world, "web", "j", 1);
+        const struct state *live = core_state(world.live.core);
+        int64_t since_ms = live->workloads[state_workload(live, id)].since_ms;
+        world_tick(&world, since_ms + 10000 - world.now_ms);
+        say_checkpoint(id, CLOCK + 10000, CLOCK + 9000);
+        assert_in_range(saved_of(id), 8990, 9010);
+        int64_t saved_ms = saved_of(id);
+        world_tick(&world, 5000);
+        uint64_t records = core_last_seq(world.live.core);
+        say_checkpoint(id, CLOCK + 15000, CLOCK + 9000);        /* the same again */
+        say_checkpoint(id, CLOCK + 10000, CLOCK + 9000);        /* ... and doubled by the network */
+        say_checkpoint(id, CLOCK + 8000, CLOCK + 7000);         /* an older one, late */
+        assert_int_equal(saved_of(id), saved_ms);
+        assert_int_equal(core_last_seq(world.live.core), records);
+        world_tick(&world, 5000);
+        say_checkpoint(id, CLOCK + 14000, CLOCK + 13500);       /* it took 6 s to come */
+        assert_in_range(saved_of(id), 13490, 13520);
+        say_checkpoint(id, CLOCK + 20000, CLOCK + 90000);       /* from the future: it is now */
+        assert_in_range(saved_of(id), 19990, 20010);
+        say_checkpoint(id, CLOCK + 20000, 1);                   /* from before the run */
+        assert_in_range(saved_of(id), 19990, 20010);
+}
+
 /* The checkpoint signal ends many a program. */
 static void work_that_leaves_before_its_notice_is_over_has_not_failed(void **state)
 {
@@ -520,6 +568,35 @@ static void a_controller_that_slept_calls_nobody_silent(void **state)
         silence(node_of(id, 0));                        /* but not for ever */
 }
 
+static void a_clock_that_is_set_ends_no_lease(void **state)
+{
+        (void)state;
+        uint64_t id = world_job(&world, "web", "j", 1);
+        say(id, 0, RUNNING);
+        for (unsigned t = 0; t < 15; t++) {             /* the lease's 30 s, and many more by day */
+                world.now_ms += 14000;
+                world_tick(&world, 2000);
+                assert_true(is_up(node_of(id, 0)));
+        }
+        silence(node_of(id, 0));
+}
+
+static void what_ended_for_want_of_contact_is_lost_and_has_not_failed(void **state)
+{
+        (void)state;
+        uint64_t id = world_job(&world, "web", "j", 2);
+        uint64_t epoch = world_work(&world, id)->epoch;
+        json_t *told = say(id, 0, RUNNING);
+        assert_string_equal(json_string_value(json_object_get(told, "lost_contact")),
+                            "stop_at_lease");
+        say(id, 1, RUNNING);
+        say(id, 0, "\"phase\":\"exited\",\"signal\":15,\"lost_contact\":true");
+        assert_int_equal(world_work(&world, id)->epoch, epoch);         /* the other one ends first */
+        say(id, 1, TERMED);
+        expect_row(id, "live");
+        assert_int_not_equal(world_work(&world, id)->epoch, epoch);
+}
+
 static void generations_go_on_where_an_agent_stands(void **state)
 {
         (void)state;
@@ -613,6 +690,9 @@ int main(void)
                 T(a_controller_that_slept_calls_nobody_silent),
                 T(generations_go_on_where_an_agent_stands),
                 T(a_restarted_controller_waits_a_lease),
+                T(a_checkpoint_counts_from_when_it_was_made),
+                T(a_clock_that_is_set_ends_no_lease),
+                T(what_ended_for_want_of_contact_is_lost_and_has_not_failed),
                 T(a_broken_device_ends_its_work_and_stays_broken),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,6 +84,7 @@ static const struct row {
         {"postWorkload", SUBMIT, "", "", false},
         {"getWorkloads", ANYONE, "?state=all", NULL, false},
         {"getWorkload", SEE, "", NULL, false},
+        {"putWorkload", SUBMIT, "", "", false},
         {"deleteWorkload", OWN, "", NULL, false},
         {"getExplanation", SEE, "", NULL, false},
         {"getLogs", SEE, "", NULL, true},
@@ -111,6 +112,8 @@ static const struct row {
         {"getFits", ANYONE, "", NULL, false},
         {"getTenants", ANYONE, "", NULL, false},
         {"getNotices", ANYONE, "", NULL, false},
+        {"getAlerts", ANYONE, "?state=all", NULL, false},
+        {"postAcknowledge", OPERATE, "", "", false},
         {"getUsage", ANYONE, "?by=tenant,class", NULL, false},
         {"getEvents", ANYONE, "?after=0", NULL, true},
         {"postToken", MAKE_TOKEN, "", "", false},
@@ -202,6 +205,8 @@ static void fill(const struct route *route, const struct row *row, bool foreign,
                 make_token(foreign ? "zoe" : "vera", "viewer", foreign ? "zebra" : "alpha", NULL,
                            NULL, &token);
                 snprintf(id, sizeof id, "%" PRIu64, token);
+        } else if (str_equal(row->operation, "putWorkload")) {
+                snprintf(id, sizeof id, "put");
         } else if (strstr(route->pattern, "{id}")) {
                 uint64_t work = foreign ? submit_as(foreign_header, "zebra-secret", "zebra")
                                         : submit_as(headers[SUBMITTER], "ours", "alpha/one");
@@ -257,10 +262,12 @@ static struct asked *ask(const struct route *route, const struct row *row, bool 
                 snprintf(body, sizeof body,
                          "{\"principal\": \"%s\", \"role\": \"viewer\", \"tenant\": \"%s\"}",
                          foreign ? "zoe" : "vera", tenant);
-        else if (str_equal(row->operation, "postWorkload"))
+        else if (str_equal(row->operation, "postWorkload") ||
+                 str_equal(row->operation, "putWorkload"))
                 snprintf(body, sizeof body,
-                         "kind: Workload\nname: made\ntenant: %s\neach: {devices: 1}\n"
-                         "run: {command: [sleep, \"1000\"]}\n", tenant);
+                         "kind: Workload\nname: %s\ntenant: %s\neach: {devices: 1}\n"
+                         "run: {command: [sleep, \"1000\"]}\n",
+                         route->method == HTTP_PUT ? "put" : "made", tenant);
         else
                 snprintf(body, sizeof body, "%s", row->body);
         return served_ask(&served, http_method_name(route->method), path, header, body);
