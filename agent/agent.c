@@ -213,8 +213,7 @@ static int set_up_process(struct agent *agent, struct err *err)
         sigaddset(&signals, SIGTERM);
         sigaddset(&signals, SIGINT);
         sigaddset(&signals, SIGCHLD);
-        if (agent->setup->enrols)
-                sigaddset(&signals, SIGHUP);
+        sigaddset(&signals, SIGHUP);
         /* Before the line's threads, which take this over. */
         sigprocmask(SIG_BLOCK, &signals, NULL);
         agent->signals = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);

@@ -37,7 +37,8 @@ struct agent_setup {
         uint64_t keep_bytes;            /* and so much: 10 GiB */
 };
 
-/* Runs until SIGTERM or SIGINT; blocks both, and ignores SIGPIPE; where it enrols, SIGHUP has the
- * certificate renewed, or the join token's file read, at once. 0; -ERR_EXISTS: another agent has
- * the state folder; -ERR_INPUT, -ERR_IO, -ERR_NOMEM: it cannot start. */
+/* Runs until SIGTERM or SIGINT; blocks both, and ignores SIGPIPE. SIGHUP has the certificate
+ * renewed at once, where it enrols, or the join token's file read; else it does nothing. 0;
+ * -ERR_EXISTS: another agent has the state folder; -ERR_INPUT, -ERR_IO, -ERR_NOMEM: it cannot
+ * start. */
 int agent_run(const struct agent_setup *setup, struct err *err);

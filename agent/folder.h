@@ -37,14 +37,14 @@ struct err;
 struct folder;
 
 /* Grows when a release lays something out that the one before would misread; each reads the format
- * before its own as well, so that an agent is replaced while runs go on, forth and back. 1: 0.1.0, which
- * wrote no such file; 2: the file, and identity.pem. */
+ * before its own as well, so that an agent is replaced while runs go on. 1: 0.1.0, which wrote no
+ * such file; 2: the file, and identity.pem. */
 #define FOLDER_FORMAT    2
 #define FOLDER_STATE_MAX 1024           /* bytes of the state folder's path, with the final NUL */
 #define FOLDER_PATH_MAX  1280           /* of anything in it */
 
-/* Makes what is missing, and locks it. 0; -ERR_EXISTS: another agent uses it; -ERR_INPUT: it is of a
- * newer format; -ERR_RANGE: the path is too long or not absolute; -ERR_IO, -ERR_NOMEM. */
+/* Makes what is missing, and locks it. 0; -ERR_EXISTS: another agent uses it; -ERR_INPUT: it is of
+ * a newer format; -ERR_RANGE: the path is too long or not absolute; -ERR_IO, -ERR_NOMEM. */
 int folder_open(const char *path, struct folder **ret_folder, struct err *err);
 void folder_close(struct folder *folder);               /* NULL is fine */
 

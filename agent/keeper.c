@@ -27,7 +27,7 @@
 #define CALL_MS        15000
 #define PAUSE_MS_FIRST 1000
 #define PAUSE_MS_MAX   600000
-#define LOOK_MS        10000            /* at the clock, which may be set, and at the token's file */
+#define LOOK_MS        10000            /* at the clock, which may be set, and the token's file */
 #define SKEW_MS_SAID   60000            /* a clock that is off by more is said */
 
 struct keeper {
@@ -133,8 +133,8 @@ static int load(struct keeper *keeper, struct err *err)
         return 0;
 }
 
-/* The key that is to be certified first: that of the try before, or a new one. It is on the disk before
- * it is shown. */
+/* The key that is to be certified first: that of the try before, or a new one. It is on the disk
+ * before it is shown. */
 static int first_key(struct keeper *keeper, char ret_key[IDENTITY_PEM_MAX], struct err *err)
 {
         char *bytes, request[IDENTITY_PEM_MAX];

@@ -9,8 +9,8 @@
  *
  * A certificate is renewed, with a new key, when two thirds of its life are over, a little earlier
  * by chance, so that nodes which enrolled together do not come together. Whatever fails is said and
- * tried again; the old one goes on to its end. One that has run out, or that the controller refuses, is
- * replaced by a join token, where the token's file has one that was not refused before.
+ * tried again; the old one goes on to its end. One that has run out, or that the controller
+ * refuses, is replaced by a join token, where the token's file has one that was not refused.
  */
 #pragma once
 
@@ -40,8 +40,8 @@ struct keeper_setup {
 int keeper_start(const struct keeper_setup *setup, struct keeper **ret_keeper, struct err *err);
 void keeper_stop(struct keeper *keeper);                /* NULL is fine */
 
-/* The controller refuses the certificate, or somebody wants a new one: it is renewed now, or the node
- * enrolls anew. NULL is fine. */
+/* The controller refuses the certificate, or somebody wants a new one: it is renewed now, or the
+ * node enrols anew. NULL is fine. */
 void keeper_doubt(struct keeper *keeper);
 
 /* When a certificate is to be renewed: at two thirds of its life, and by up to a twelfth of it

@@ -23,8 +23,8 @@
 static const struct command_option options[] = {
         {"principal", 0, "NAME", "make: who it speaks for; the default is yourself"},
         {"role", 0, "ROLE", "make: viewer, submitter, manager; auditor, operator; agent of a node"},
-        {"join", 0, NULL, "make: to let a node enrol, once: good for an hour where nothing is said"},
-        {"node", 0, "NODE", "make, revoke: of this node: with --join or --role agent; its certificates"},
+        {"join", 0, NULL, "make: lets a node enrol, once; good for an hour where nothing is said"},
+        {"node", 0, "NODE", "make, revoke: of this node (--join, --role agent); its certificates"},
         {"nodes", 0, "LIST", "make: with --join: one for each of gpu-[01-04]"},
         {"tenant", 't', "PATH", "make: of this tenant and those below it"},
         {"expires", 0, "TIME", "make: valid until then: 2027-01-04T08:00Z, or for so long: 30d"},

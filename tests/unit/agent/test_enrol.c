@@ -36,7 +36,8 @@ static const char pool_without_n3[] =
         "ram: 256Gi}\n";
 static const char policy_yaml[] =
         "kind: Policy\npreset: equal\nclasses: {training: {rank: 1, methods: [whole]}}\n"
-        "default_class: training\ntenants: {a: {}}\nprincipals: [{name: sam, tenants: {a: viewer}}]\n";
+        "default_class: training\ntenants: {a: {}}\n"
+        "principals: [{name: sam, tenants: {a: viewer}}]\n";
 
 static struct {
         char folder[64], ca_file[96], unix_url[112], tls_url[64];
@@ -333,7 +334,7 @@ static void a_renewal_disturbs_nothing(void **state)
         check_has(operate("GET", "/v1/workloads/long", NULL)->body, "\"state\":\"running\"");
 }
 
-/* The authority and the enrolments outlive the controller, however it ends; the certificate its agent. */
+/* Authority and enrolments outlive the controller, however it ends; the certificate its agent. */
 static void agent_and_controller_may_end_and_come_back(void **state)
 {
         (void)state;
@@ -490,8 +491,8 @@ static void tokens_and_certificates_are_good_for_their_node_and_nothing_else(voi
         };
         for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
                 const struct asked *asked =
-                        ask(true, rows[r].token, rows[r].identity ? path_of(rows[r].identity) : NULL,
-                            rows[r].method, rows[r].path, rows[r].body);
+                        ask(true, rows[r].token,
+                            rows[r].identity ? path_of(rows[r].identity) : NULL, rows[r].method, rows[r].path, rows[r].body);
                 if (asked->status != rows[r].status)
                         fail_msg("row %zu, %s %s: %u %s", r, rows[r].method, rows[r].path,
                                  asked->status, asked->body);
@@ -601,8 +602,8 @@ static void an_agent_says_why_it_has_no_certificate(void **state)
         write_signed("odd/identity.pem", "n2", 4, -60000, 60000);
         for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
                 char more[300];
-                snprintf(more, sizeof more, "%s%s%s", strstr(rows[r].more, "--node") ? "" : "--node n2 ",
-                         rows[r].more, "");
+                snprintf(more, sizeof more, "%s%s",
+                         strstr(rows[r].more, "--node") ? "" : "--node n2 ", rows[r].more);
                 char *at = strstr(more, "%s");
                 if (at)
                         snprintf(at, sizeof more - (size_t)(at - more), "%s", pool.tls_url);

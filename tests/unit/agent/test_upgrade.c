@@ -1,6 +1,6 @@
-/* Agents are replaced under running work: by one of another release (BERTH_AGENT_NEXT: the same code
- * with another version), over a state folder of the format before, and back again. The controller is
- * the real berthd. */
+/* Agents are replaced under running work: by one of another release (BERTH_AGENT_NEXT: the same
+ * code with another version), over a state folder of the format before, and back again. The
+ * controller is the real berthd. */
 #include "tests/unit/check.h"
 
 #include <signal.h>
@@ -18,7 +18,8 @@
 
 static const char pool_yaml[] =
         "kind: Pool\nplanes: {training: {}}\nnodes:\n"
-        "  - {name: n1, plane: training, devices: {model: H100-80, count: 4}, cpu: 32, ram: 256Gi}\n";
+        "  - {name: n1, plane: training, devices: {model: H100-80, count: 4}, cpu: 32, "
+        "ram: 256Gi}\n";
 static const char policy_yaml[] =
         "kind: Policy\npreset: equal\nclasses: {training: {rank: 1, methods: [whole]}}\n"
         "default_class: training\ntenants: {a: {}}\n";

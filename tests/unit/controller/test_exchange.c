@@ -104,10 +104,11 @@ static void a_report_that_cannot_be_meant_is_refused(void **state)
                 const char *report, *why;
         } rows[] = {
                 {"{}", "fields 'protocol' and 'protocols'"},
-                {"{\"protocol\":\"1\",\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}", "write one version"},
+                {"{\"protocol\":\"1\",\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}",
+                 "write one version"},
                 {"{\"protocol\":1,\"protocols\":1,\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}",
                  "write one version"},
-                {"{\"protocol\":1,\"protocols\":[1,70000],\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}",
+                {"{\"protocol\":1,\"protocols\":[1,70000],\"agent\":\"1\",\"boot\":\"\"}",
                  "write one version"},
                 {"{\"protocol\":0,\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}",
                  "the agent 0: upgrade the agent"},
