@@ -129,14 +129,19 @@ static void start_berthd(void)
 }
 
 /* `more`: "--join-token-file n1.token", or what else is to be tried. */
+static void start_program(const char *program, const char *node, const char *more)
+{
+        char command[1000];
+        snprintf(command, sizeof command,
+                 "%s --pool pool.yaml --node %s --url %s --ca-file ca.pem --state "
+                 "%s/%s --runs-as self --cgroup none %s 2>>%s.log",
+                 program, node, pool.tls_url, pool.folder, node, more, node);
+        pool.agent = spawn(command);
+}
+
 static void start_agent(const char *node, const char *more)
 {
-        char command[700];
-        snprintf(command, sizeof command,
-                 "$BERTH_AGENT --pool pool.yaml --node %s --url %s --ca-file ca.pem --state "
-                 "%s/%s --runs-as self --cgroup none %s 2>>%s.log",
-                 node, pool.tls_url, pool.folder, node, more, node);
-        pool.agent = spawn(command);
+        start_program("$BERTH_AGENT", node, more);
 }
 
 /* ---- asking ---- */
@@ -631,6 +636,27 @@ static void an_agent_whose_certificate_ran_out_waits_for_a_token(void **state)
         waits_for("/v1/nodes", "\"connected\":true");
 }
 
+/* Nothing is lost by it: set right, it gets the same certificate for the same token. */
+static void a_node_whose_clock_is_wrong_is_told_so(void **state)
+{
+        (void)state;
+        char preload[400];
+        if (!getenv("BERTH_CLOCK_SHIM"))
+                skip();
+        end(&pool.agent, SIGTERM);
+        write_file("n3.token", make_token("join", "n3"));
+        snprintf(preload, sizeof preload, "env LD_PRELOAD=%s CLOCK_AHEAD_S=90000 $BERTH_AGENT",
+                 getenv("BERTH_CLOCK_SHIM"));
+        start_program(preload, "n3", "--join-token-file n3.token");
+        waits_for_text("n3.log", "set the clock", 1);
+        check_has(text_of("n3.log"), "this node's clock says ");
+        assert_int_equal(access(path_of("n3/identity.pem"), F_OK), -1);
+        end(&pool.agent, SIGTERM);
+        start_agent("n3", "--join-token-file n3.token");
+        waits_for_text("n3.log", "enrolled node=n3", 1);
+        waits_for_text("n3.log", "enrolment=7", 1);
+}
+
 /* By itself, as two thirds of its life are over: nobody tells it to. */
 static void a_certificate_is_renewed_in_time(void **state)
 {
@@ -681,6 +707,7 @@ int main(void)
                 cmocka_unit_test(an_agent_says_why_it_has_no_certificate),
                 cmocka_unit_test(an_agent_whose_certificate_ran_out_waits_for_a_token),
                 cmocka_unit_test(a_certificate_is_renewed_in_time),
+                cmocka_unit_test(a_node_whose_clock_is_wrong_is_told_so),
                 cmocka_unit_test(renewals_are_spread_over_the_last_part_of_the_life),
         };
         return cmocka_run_group_tests(tests, set_up, tear_down);
