@@ -140,8 +140,8 @@ static void agents_of_the_next_releases_are_answered_in_what_both_speak(void **s
         static const char *const reports[] = {
                 "{\"protocol\":1,\"agent\":\"0\",\"boot\":\"b\",\"runs\":[]}",
                 "{\"protocol\":1,\"protocols\":[0,1],\"agent\":\"0\",\"boot\":\"b\",\"runs\":[]}",
-                "{\"protocol\":1,\"protocols\":[1,2],\"agent\":\"2\",\"boot\":\"b\",\"runs\":[],"
-                "\"mood\":{\"good\":true},\"broken\":[]}",
+                ("{\"protocol\":1,\"protocols\":[1,2],\"agent\":\"2\",\"boot\":\"b\",\"runs\":[],"
+                 "\"mood\":{\"good\":true},\"broken\":[]}"),
         };
         for (size_t r = 0; r < ARRAY_LEN(reports); r++) {
                 json_t *it = world_exchange(&world, "n1", json_loads(reports[r], 0, NULL));
