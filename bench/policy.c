@@ -2,6 +2,7 @@
  * 10,000 workloads wait. One thread. How long an explanation takes: bench/explain.c. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/doc.h"
 #include "base/err.h"
@@ -277,9 +278,161 @@ static void bench_crowd(void)
         replay_pool_done(&crowd.pool);
 }
 
-int main(void)
+/* ---- a full pool: what an exit costs while many wait ---- */
+
+#define FULL_NODES    1000
+#define FULL_TENANTS  50
+#define FULL_EXITS    2000
+#define FULL_WAITERS  3                 /* of each bucket */
+#define FULL_ROUNDS   3
+
+static struct policy_doc *full_policy(const struct model_table *models)
 {
+        char text[4096];
+        size_t used = (size_t)sprintf(text, "kind: Policy\npreset: equal\ntenants:\n");
+
+        for (unsigned t = 0; t < FULL_TENANTS; t++)
+                used += (size_t)sprintf(text + used, "  t%02u: {}\n", t);
+        return read_policy(text, used, models);
+}
+
+struct full {
+        struct replay_pool pool;
+        struct policy_doc *policy;
+        struct state *state;
+        struct memo *memo;
+        uint16_t class;
+        uint64_t next_id;
+        uint64_t started;               /* workload of the newest start; 0: nobody */
+};
+
+static void see_start(void *arg, const struct fact *fact)
+{
+        struct full *full = arg;
+
+        if (fact->kind == FACT_ALLOCATED)
+                full->started = fact->allocated.workload;
+}
+
+static void run_full(struct full *full, const struct input *input, int64_t now_ms)
+{
+        struct err err = {0};
+
+        full->started = 0;
+        check(engine_run(full->state, full->memo, input, now_ms, see_start, full, &err), &err);
+}
+
+/* Buckets differ by tenant, and in cores and devices by every FULL_TENANTS of them. */
+static void submit_full(struct full *full, uint32_t bucket, int64_t now_ms)
+{
+        uint32_t shape = bucket / FULL_TENANTS;
+        struct input input = {.kind = INPUT_SUBMITTED,
+                              .request = {.workload = full->next_id++,
+                                          .need = {.models = UINT64_MAX,
+                                                   .ask = ASK_WHOLE,
+                                                   .devices = (uint8_t)(1 + shape % 2),
+                                                   .cpu_milli = 1000 + shape * 100},
+                                          .form = {.members = 1},
+                                          .tenant = (uint16_t)(bucket % FULL_TENANTS),
+                                          .class = full->class}};
+
+        run_full(full, &input, now_ms);
+}
+
+static void fill_full(struct full *full, uint32_t buckets)
+{
+        struct err err = {0};
+
+        full->state = replay_state_new(&full->pool, 1, &err);
+        full->memo = memo_new((struct policy){.kind = POLICY_AUTO}, MEMO_INDEXED);
+        check_memory(full->state);
+        check_memory(full->memo);
+        set_policy(full->state, full->memo, full->policy, 0);
+        full->next_id = 1;
+        for (uint32_t d = 0; d < FULL_NODES * PER_NODE; d++)
+                submit_full(full, d % FULL_TENANTS, 0);
+        for (uint32_t w = 0; w < FULL_WAITERS * buckets; w++)
+                submit_full(full, w % buckets, 1000);
+}
+
+/* Microseconds of an exit, and of the start that it leads to; who started is followed by another
+ * one of the same bucket. */
+static double exits_full(struct full *full)
+{
+        int64_t took_ns = 0;
+
+        for (uint64_t id = 1; id <= FULL_EXITS; id++) {
+                struct input input = {.kind = INPUT_EXITED, .workload = id};
+                int64_t start_ns = time_monotonic_ns();
+                run_full(full, &input, 2000);
+                took_ns += time_monotonic_ns() - start_ns;
+                const struct state *state = full->state;
+                const struct workload *started =
+                        &state->workloads[state_workload(state, full->started)];
+                const struct bucket *bucket = &state->buckets[started->bucket];
+                const struct need *need = &state->shapes[bucket->shape].need;
+                submit_full(full,
+                            (need->cpu_milli - 1000) / 100 * FULL_TENANTS + bucket->tenant, 2000);
+        }
+        return (double)took_ns / 1e3 / FULL_EXITS;
+}
+
+static double tick_full(struct full *full)
+{
+        struct input input = {.kind = INPUT_TICKED};
+        int64_t start_ns = time_monotonic_ns();
+
+        run_full(full, &input, 3000);
+        return (double)(time_monotonic_ns() - start_ns) / 1e6;
+}
+
+static void bench_full(void)
+{
+        static const uint32_t waiting[] = {1, 50, 500, 2000};
+        struct model_table *models = model_table_new();
+        struct scenario_pool spec = {.source = POOL_UNIFORM,
+                                     .nodes = FULL_NODES,
+                                     .devices_per_node = PER_NODE};
+        struct full full = {0};
+        struct err err = {0};
+        double us[4][FULL_ROUNDS], tick_ms[4][FULL_ROUNDS];
+
+        check_memory(models);
+        check(model_doc_builtin(models, &err), &err);
+        (void)str_copy(spec.model, sizeof spec.model, "H100-80");
+        check(replay_pool_load(&spec, models, NULL, &full.pool, &err), &err);
+        full.policy = full_policy(models);
+        full.class = (uint16_t)tenancy_class_find(full.policy->tenancy, "training");
+        for (unsigned r = 0; r < FULL_ROUNDS; r++)
+                for (unsigned w = 0; w < 4; w++) {
+                        fill_full(&full, waiting[w]);
+                        us[w][r] = exits_full(&full);
+                        tick_ms[w][r] = tick_full(&full);
+                        memo_free(full.memo);
+                        state_free(full.state);
+                }
+        double one = bench_median(us[0], FULL_ROUNDS);
+        for (unsigned w = 0; w < 4; w++) {
+                char name[64];
+                double it = bench_median(us[w], FULL_ROUNDS);
+                (void)snprintf(name, sizeof name, "policy.full_pool_exits_%u", waiting[w]);
+                bench_figure(name, 1e6 / it, "/s", it / one, "1 waiting bucket");
+        }
+        bench_figure("policy.full_pool_tick_ms", bench_median(tick_ms[3], FULL_ROUNDS), "ms", 0,
+                     NULL);
+        policy_doc_free(full.policy);
+        replay_pool_done(&full.pool);
+        model_table_free(models);
+}
+
+int main(int argc, char **argv)
+{
+        if (argc > 1 && strcmp(argv[1], "full") == 0) {
+                bench_full();
+                return 0;
+        }
         bench_reclaim();
         bench_crowd();
+        bench_full();
         return 0;
 }

@@ -194,6 +194,7 @@ static void count_array(struct state *state, uint32_t array, int by)
 
         if (array == 0)
                 return;
+        state->arrays_version++;
         running = (running == MAP_NONE ? 0 : running) + (uint32_t)by;
         if (running > 0)
                 map_enter(state->array_running, array, running);
