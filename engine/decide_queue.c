@@ -36,8 +36,13 @@ static bool is_tight(struct memo *memo, const struct state *state, uint32_t shap
 {
         if (memo->tight[shape] == state->freed + 1)
                 return true;
-        if (!state->accounts || !index_is_empty(memo, shape) ||
-            held_fits(memo, state, shape, anybody(now_ms)))
+        if (!state->accounts)
+                return false;
+        if (memo_sync(memo, state, NULL) != 0) {
+                memo->out_of_memory = true;
+                return false;
+        }
+        if (!index_is_empty(memo, shape) || held_fits(memo, state, shape, anybody(now_ms)))
                 return false;
         memo->tight[shape] = state->freed + 1;
         return true;
@@ -331,9 +336,8 @@ static int turn_before(struct memo *memo, const struct state *state, const struc
 static int start_one(struct memo *memo, const struct state *state, const struct input *input,
                      int64_t now_ms, bool *ret_last, struct err *err)
 {
-        if (memo_sync(memo, state, err) != 0)
-                return no_memory(err);
         uint32_t count = collect_open(memo, state, input, now_ms);
+
         if (memo->out_of_memory)
                 return no_memory(err);
         while (count > 0) {

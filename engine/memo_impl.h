@@ -191,7 +191,7 @@ struct memo {
         /* A place was found and then not allowed, which no table shows: more memory or slices than
          * the least. Another place may do at any time, so nobody is known not to fit. */
         bool refused_late;
-        bool out_of_memory;             /* a line could not be made: decide() gives up */
+        bool out_of_memory;             /* a line or the index could not be made: decide() gives up */
         bool failed;                    /* some table was full: nothing found now counts */
         uint64_t changes_seen, plan_seen, policy_seen;
 
