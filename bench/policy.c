@@ -2,7 +2,6 @@
  * 10,000 workloads wait. One thread. How long an explanation takes: bench/explain.c. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/doc.h"
 #include "base/err.h"
@@ -285,14 +284,21 @@ static void bench_crowd(void)
 #define FULL_EXITS    2000
 #define FULL_WAITERS  3                 /* of each bucket */
 #define FULL_ROUNDS   3
+#define FULL_MS       10000             /* virtual time, when all wait */
 
-static struct policy_doc *full_policy(const struct model_table *models)
+/* `promised`: the pool is borrowed, by work that may not be stopped yet, and all who wait have a
+ * promise: each may ask for room, and there is none. */
+static struct policy_doc *full_policy(const struct model_table *models, bool promised)
 {
         char text[4096];
-        size_t used = (size_t)sprintf(text, "kind: Policy\npreset: equal\ntenants:\n");
+        size_t used = (size_t)sprintf(text, "kind: Policy\npreset: %s\n%stenants:\n",
+                                      promised ? "protected" : "equal",
+                                      promised ? "classes: {training: {exempt: 24h}}\n" : "");
 
         for (unsigned t = 0; t < FULL_TENANTS; t++)
-                used += (size_t)sprintf(text + used, "  t%02u: {}\n", t);
+                used += (size_t)sprintf(text + used, "  t%02u: {%s}\n", t,
+                                        promised ? "protect: {H100-80: 160}" : "");
+        used += (size_t)sprintf(text + used, "  x: {}\n");
         return read_policy(text, used, models);
 }
 
@@ -323,7 +329,7 @@ static void run_full(struct full *full, const struct input *input, int64_t now_m
 }
 
 /* Buckets differ by tenant, and in cores and devices by every FULL_TENANTS of them. */
-static void submit_full(struct full *full, uint32_t bucket, int64_t now_ms)
+static void submit_full(struct full *full, uint32_t bucket, uint16_t tenant, int64_t now_ms)
 {
         uint32_t shape = bucket / FULL_TENANTS;
         struct input input = {.kind = INPUT_SUBMITTED,
@@ -333,13 +339,13 @@ static void submit_full(struct full *full, uint32_t bucket, int64_t now_ms)
                                                    .devices = (uint8_t)(1 + shape % 2),
                                                    .cpu_milli = 1000 + shape * 100},
                                           .form = {.members = 1},
-                                          .tenant = (uint16_t)(bucket % FULL_TENANTS),
+                                          .tenant = tenant,
                                           .class = full->class}};
 
         run_full(full, &input, now_ms);
 }
 
-static void fill_full(struct full *full, uint32_t buckets)
+static void fill_full(struct full *full, bool promised)
 {
         struct err err = {0};
 
@@ -349,10 +355,23 @@ static void fill_full(struct full *full, uint32_t buckets)
         check_memory(full->memo);
         set_policy(full->state, full->memo, full->policy, 0);
         full->next_id = 1;
+        int borrower = tenancy_find(full->policy->tenancy, "x");
         for (uint32_t d = 0; d < FULL_NODES * PER_NODE; d++)
-                submit_full(full, d % FULL_TENANTS, 0);
+                submit_full(full, 0, promised ? (uint16_t)borrower : (uint16_t)(d % FULL_TENANTS),
+                            0);
+}
+
+static void wait_full(struct full *full, uint32_t buckets)
+{
         for (uint32_t w = 0; w < FULL_WAITERS * buckets; w++)
-                submit_full(full, w % buckets, 1000);
+                submit_full(full, w % buckets, (uint16_t)(w % buckets % FULL_TENANTS),
+                            1000 + w);
+}
+
+static void empty_full(struct full *full)
+{
+        memo_free(full->memo);
+        state_free(full->state);
 }
 
 /* Microseconds of an exit, and of the start that it leads to; who started is followed by another
@@ -364,15 +383,15 @@ static double exits_full(struct full *full)
         for (uint64_t id = 1; id <= FULL_EXITS; id++) {
                 struct input input = {.kind = INPUT_EXITED, .workload = id};
                 int64_t start_ns = time_monotonic_ns();
-                run_full(full, &input, 2000);
+                run_full(full, &input, FULL_MS);
                 took_ns += time_monotonic_ns() - start_ns;
                 const struct state *state = full->state;
                 const struct workload *started =
                         &state->workloads[state_workload(state, full->started)];
                 const struct bucket *bucket = &state->buckets[started->bucket];
                 const struct need *need = &state->shapes[bucket->shape].need;
-                submit_full(full,
-                            (need->cpu_milli - 1000) / 100 * FULL_TENANTS + bucket->tenant, 2000);
+                submit_full(full, (need->cpu_milli - 1000) / 100 * FULL_TENANTS, bucket->tenant,
+                            FULL_MS);
         }
         return (double)took_ns / 1e3 / FULL_EXITS;
 }
@@ -382,57 +401,82 @@ static double tick_full(struct full *full)
         struct input input = {.kind = INPUT_TICKED};
         int64_t start_ns = time_monotonic_ns();
 
-        run_full(full, &input, 3000);
+        run_full(full, &input, FULL_MS + 1000);
         return (double)(time_monotonic_ns() - start_ns) / 1e6;
+}
+
+static void bench_exits(struct full *full)
+{
+        static const uint32_t waiting[] = {1, 50, 500, 2000};
+        double us[4][FULL_ROUNDS], tick_ms[FULL_ROUNDS], one = 0;
+
+        for (unsigned r = 0; r < FULL_ROUNDS; r++)
+                for (unsigned w = 0; w < 4; w++) {
+                        fill_full(full, false);
+                        wait_full(full, waiting[w]);
+                        us[w][r] = exits_full(full);
+                        tick_ms[r] = tick_full(full);
+                        empty_full(full);
+                }
+        for (unsigned w = 0; w < 4; w++) {
+                char name[64];
+                double it = bench_median(us[w], FULL_ROUNDS);
+                one = w == 0 ? it : one;
+                (void)snprintf(name, sizeof name, "policy.full_pool_exits_%u", waiting[w]);
+                bench_figure(name, 1e6 / it, "/s", it / one, "1 waiting bucket");
+        }
+        bench_figure("policy.full_pool_tick_ms", bench_median(tick_ms, FULL_ROUNDS), "ms", 0,
+                     NULL);
+}
+
+static void bench_hopeless(struct full *full)
+{
+        double submit_us[FULL_ROUNDS], tick_ms[FULL_ROUNDS];
+
+        for (unsigned r = 0; r < FULL_ROUNDS; r++) {
+                fill_full(full, true);
+                int64_t start_ns = time_monotonic_ns();
+                wait_full(full, 2000);
+                submit_us[r] = (double)(time_monotonic_ns() - start_ns) / 1e3 /
+                               (2000 * FULL_WAITERS);
+                tick_ms[r] = tick_full(full);
+                empty_full(full);
+        }
+        bench_figure("policy.hopeless_submit_us", bench_median(submit_us, FULL_ROUNDS), "us", 0,
+                     NULL);
+        bench_figure("policy.hopeless_tick_ms", bench_median(tick_ms, FULL_ROUNDS), "ms", 0, NULL);
 }
 
 static void bench_full(void)
 {
-        static const uint32_t waiting[] = {1, 50, 500, 2000};
         struct model_table *models = model_table_new();
         struct scenario_pool spec = {.source = POOL_UNIFORM,
                                      .nodes = FULL_NODES,
                                      .devices_per_node = PER_NODE};
         struct full full = {0};
         struct err err = {0};
-        double us[4][FULL_ROUNDS], tick_ms[4][FULL_ROUNDS];
 
         check_memory(models);
         check(model_doc_builtin(models, &err), &err);
         (void)str_copy(spec.model, sizeof spec.model, "H100-80");
         check(replay_pool_load(&spec, models, NULL, &full.pool, &err), &err);
-        full.policy = full_policy(models);
-        full.class = (uint16_t)tenancy_class_find(full.policy->tenancy, "training");
-        for (unsigned r = 0; r < FULL_ROUNDS; r++)
-                for (unsigned w = 0; w < 4; w++) {
-                        fill_full(&full, waiting[w]);
-                        us[w][r] = exits_full(&full);
-                        tick_ms[w][r] = tick_full(&full);
-                        memo_free(full.memo);
-                        state_free(full.state);
-                }
-        double one = bench_median(us[0], FULL_ROUNDS);
-        for (unsigned w = 0; w < 4; w++) {
-                char name[64];
-                double it = bench_median(us[w], FULL_ROUNDS);
-                (void)snprintf(name, sizeof name, "policy.full_pool_exits_%u", waiting[w]);
-                bench_figure(name, 1e6 / it, "/s", it / one, "1 waiting bucket");
+        for (unsigned promised = 0; promised < 2; promised++) {
+                full.policy = full_policy(models, promised == 1);
+                full.class = (uint16_t)tenancy_class_find(full.policy->tenancy, "training");
+                if (promised)
+                        bench_hopeless(&full);
+                else
+                        bench_exits(&full);
+                policy_doc_free(full.policy);
         }
-        bench_figure("policy.full_pool_tick_ms", bench_median(tick_ms[3], FULL_ROUNDS), "ms", 0,
-                     NULL);
-        policy_doc_free(full.policy);
         replay_pool_done(&full.pool);
         model_table_free(models);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-        if (argc > 1 && strcmp(argv[1], "full") == 0) {
-                bench_full();
-                return 0;
-        }
         bench_reclaim();
-        bench_crowd();
         bench_full();
+        bench_crowd();                  /* the last: it ends where there is no data */
         return 0;
 }

@@ -118,6 +118,7 @@ void memo_adopt(struct memo *memo, const struct state *state)
                 memo->tight[s] = memo->feasible_alone[s] = 0;
         memo->buckets_listed = memo->shapes_listed = 0;
         memo->contend.epoch++;
+        preempt_forget(memo->preempt);
         memo->state = state;
 }
 

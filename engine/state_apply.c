@@ -450,6 +450,7 @@ void state_apply(struct state *state, const struct fact *fact, int64_t now_ms)
 {
         if (state->accounts)
                 state->accounts->at_ms = now_ms;
+        state->moves_version += fact->kind != FACT_QUEUED;
         switch (fact->kind) {
         case FACT_QUEUED:
         case FACT_REFUSED:
