@@ -331,7 +331,8 @@ static int decide_stop_asked(struct memo *memo, const struct state *state, uint3
         return notice(memo, &noticed, err);
 }
 
-/* Told to stop, and gone: it waits again, unless its time was over, or nobody used its devices. */
+/* Told to stop, and gone: it waits again, unless its time was over, or nobody used its devices. Who
+ * has saved and leaves before its notice is over is not waited for: its place is free. */
 static int decide_stopped(struct memo *memo, const struct state *state, uint32_t slot,
                           int64_t now_ms, struct err *err)
 {
@@ -339,10 +340,6 @@ static int decide_stopped(struct memo *memo, const struct state *state, uint32_t
 
         if (workload->notice_until_ms == 0)
                 return err_set(err, ERR_INPUT, "workload %" PRIu64 " has not been told to stop",
-                               workload->id);
-        if (now_ms < workload->notice_until_ms)
-                return err_set(err, ERR_INPUT,
-                               "workload %" PRIu64 " is stopped before its notice is over",
                                workload->id);
         if (workload->notice_cause == NOTICE_IDLE)
                 return release(memo, state, slot, RELEASE_IDLE, now_ms, err);

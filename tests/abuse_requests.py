@@ -14,6 +14,7 @@ PATHS = ["/v1/workloads", "/v1/workloads/1", "/v1/workloads/1/explain", "/v1/wor
          "/v1/policy/revisions", "/v1/nodes/gpu-01/exchange", "/v1/nodes/gpu-01/drain", "/v1/idle",
          "/v1/nodes/gpu-01/answers/1", "/v1/fits", "/v1/tenants", "/v1/notices", "/v1/usage",
          "/v1/tokens", "/v1/tokens/999", "/v1/version", "/v1/openapi.yaml", "/metrics", "/healthz",
+         "/v1/alerts", "/v1/alerts/1/acknowledge", "/v1/nodes/gpu-01/certificate",
          "/readyz", "/v1/quarantine", "/v1/freeze", "/", "*", "//", "/v1/%2e%2e/x",
          "http://x/v1/pool"]
 QUERIES = ["limit", "after", "tenant", "class", "state", "name", "mine", "wait_ms", "by", "from",
