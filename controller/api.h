@@ -30,7 +30,7 @@ struct api {
         struct metrics *metrics;
         struct tokens *tokens;
         struct persons *persons;
-        struct authority *authority;    /* of nodes; NULL: there is no TLS to show certificates in */
+        struct authority *authority;    /* of nodes; NULL: there is no TLS for certificates */
         int64_t certificate_ms;         /* how long one of a node is good */
         uint32_t person_per_s;          /* requests of one person; 0: any number */
         uint32_t own_uid;

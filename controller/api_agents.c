@@ -40,9 +40,11 @@ void api_end_wait(struct node_entry *node)
 {
         struct http_exchange *exchange = node->waiting;
 
+        static const struct err revoked = {ERR_DENIED, "the node's certificate was revoked"};
+
         node->waiting = NULL;
         if (exchange)
-                http_answer(exchange, 503, NULL, NULL, 0);
+                problem_answer(exchange, 401, &revoked, NULL);
 }
 
 void api_end_waits(struct api *api, int64_t now_ms)

@@ -85,7 +85,10 @@ static int enrol(struct call *call, struct act *act, struct wish *wish, struct e
 static int sign(struct call *call, struct wish *wish, struct err *err)
 {
         int64_t life_ms = call->api->certificate_ms, now_ms = core_now_ms(call->live->core);
-        int64_t early_ms = life_ms / 10 < CERTIFICATE_EARLY_MS ? life_ms / 10 : CERTIFICATE_EARLY_MS;
+        int64_t early_ms = life_ms / 10;
+
+        if (early_ms > CERTIFICATE_EARLY_MS)
+                early_ms = CERTIFICATE_EARLY_MS;
         struct identity identity = {.enrolment = wish->node->enrolment.id,
                                     .from_ms = now_ms - early_ms,
                                     .until_ms = wish->enrolment.until_ms};

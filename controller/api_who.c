@@ -26,7 +26,7 @@ static void be_node(struct call *call, const char *node, enum node_proof proof)
         call->who.proof = (uint8_t)proof;
 }
 
-/* A join token that was used up is still known to the enrolment it began: its answer may be lost. */
+/* A join token that was used up is known to the enrolment it began: its answer may be lost. */
 static bool by_used_token(struct call *call, const char *header)
 {
         const struct node_entry *node;

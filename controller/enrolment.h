@@ -1,11 +1,11 @@
-/* enrolment.h - which node's agent is who it says: by the certificate that the pool's authority signed.
+/* enrolment.h - which node an agent is: by the certificate that the pool's authority signed.
  *
- * Not pure: the store. One thread: that of the loop. A node has one enrolment, or none; it stands in
- * the store as an object of kind `node`, whose number its certificates carry (net/identity.h). It
- * begins with a join token, which is used up in the same commit, and ends when the node leaves the
- * pool, is enrolled anew, or an operator ends it: from then on no certificate of it is taken. A
- * renewal only notes until when the newest certificate is good; those before stay good to their end,
- * for nobody knows whether the answer arrived.
+ * Not pure: the store. One thread: that of the loop. A node has one enrolment, or none; it stands
+ * in the store as an object of kind `node`, whose number its certificates carry (net/identity.h).
+ * It begins with a join token, which is used up in the same commit, and ends when the node leaves
+ * the pool, is enrolled anew, or an operator ends it: from then on no certificate of it is taken. A
+ * renewal only notes until when the newest certificate is good; those before stay good to their
+ * end, for nobody knows whether the answer arrived.
  */
 #pragma once
 
@@ -35,12 +35,12 @@ struct enrolment {
         uint8_t key[AUTHORITY_KEY_HASH_BYTES];  /* and the key that came with that */
 };
 
-/* The enrolments of the store go to their nodes (node_entry.enrolment). 0, -ERR_IO, -ERR_NOMEM; then no node
- * has one, and nobody is let in for it, until the next time. */
+/* The enrolments of the store go to their nodes (node_entry.enrolment). 0, -ERR_IO, -ERR_NOMEM:
+ * then no node has one, and nobody is let in for it, until the next time. */
 int enrolments_load(struct live *live, struct err *err);
 
-/* With the act. A new one, of which `id` and `made_ms` are given here; the one before ends. 0, -ERR_FULL,
- * -ERR_IO, -ERR_NOMEM. */
+/* With the act. A new one, of which `id` and `made_ms` are given here; the one before ends. `by`:
+ * who let it join. 0, -ERR_FULL, -ERR_NOMEM. */
 int enrolment_make(struct live *live, struct act *act, struct node_entry *node, const char *by,
                    const struct enrolment *wish, struct err *err);
 /* Another certificate of it was signed. */

@@ -1,7 +1,7 @@
 /* identity.h - the certificate of a node: what the node makes of its own, and what stands in it.
  *
- * Not pure: chance of the system (GnuTLS). Thread safe. Everything is PEM text; a key is secret, and
- * wiped by its owner (token_wipe()).
+ * Not pure: chance of the system (GnuTLS). Thread safe. Everything is PEM text; a key is secret,
+ * and wiped by its owner (token_wipe()).
  *
  * A certificate names its node by a URI among its names, "berth:node:NAME:ENROLMENT"; the subject
  * is for people only. The number is that of the enrolment (controller/enrolment.h): a node that is
@@ -32,6 +32,6 @@ int identity_request(const char *key, char ret_request[IDENTITY_PEM_MAX], struct
 /* 0, or -ERR_INPUT: no certificate, or none of a node. Its signature is not looked at. */
 int identity_read(const char *certificate, struct identity *ret_identity, struct err *err);
 
-/* The URI, and back: only `node` and `enrolment`. False: the name is too long; it is no such URI. */
+/* The URI, and back: only `node` and `enrolment`. False: it is too long; it is no such URI. */
 bool identity_uri(const struct identity *identity, char ret_uri[IDENTITY_URI_MAX]);
 bool identity_of_uri(const char *uri, struct identity *ret_identity);

@@ -104,10 +104,11 @@ static void a_report_that_cannot_be_meant_is_refused(void **state)
                 const char *report, *why;
         } rows[] = {
                 {"{}", "fields 'protocol' and 'protocols'"},
-                {"{\"protocol\":\"1\",\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}", "write one version"},
+                {"{\"protocol\":\"1\",\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}",
+                 "write one version"},
                 {"{\"protocol\":1,\"protocols\":1,\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}",
                  "write one version"},
-                {"{\"protocol\":1,\"protocols\":[1,70000],\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}",
+                {"{\"protocol\":1,\"protocols\":[1,70000],\"agent\":\"1\",\"boot\":\"\"}",
                  "write one version"},
                 {"{\"protocol\":0,\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}",
                  "the agent 0: upgrade the agent"},
@@ -139,8 +140,8 @@ static void agents_of_the_next_releases_are_answered_in_what_both_speak(void **s
         static const char *const reports[] = {
                 "{\"protocol\":1,\"agent\":\"0\",\"boot\":\"b\",\"runs\":[]}",
                 "{\"protocol\":1,\"protocols\":[0,1],\"agent\":\"0\",\"boot\":\"b\",\"runs\":[]}",
-                "{\"protocol\":1,\"protocols\":[1,2],\"agent\":\"2\",\"boot\":\"b\",\"runs\":[],"
-                "\"mood\":{\"good\":true},\"broken\":[]}",
+                ("{\"protocol\":1,\"protocols\":[1,2],\"agent\":\"2\",\"boot\":\"b\",\"runs\":[],"
+                 "\"mood\":{\"good\":true},\"broken\":[]}"),
         };
         for (size_t r = 0; r < ARRAY_LEN(reports); r++) {
                 json_t *it = world_exchange(&world, "n1", json_loads(reports[r], 0, NULL));

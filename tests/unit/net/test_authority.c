@@ -1,4 +1,4 @@
-/* The authority of nodes: made once, for its owner only; it signs what it should, and names the node. */
+/* The authority of nodes: made once, for its owner only; it signs what it should. */
 #include "tests/unit/check.h"
 
 #include <stdio.h>
@@ -228,7 +228,7 @@ static void the_name_of_a_node_comes_back_from_its_uri(void **state)
                 "", "berth:node:", "berth:node::7", "berth:node:a", "berth:node:a:",
                 "berth:node:a:0", "berth:node:a:-1", "berth:node:a:7x", "berth:nodes:a:7",
                 "http:node:a:7", "berth:node:a:99999999999999999999",
-                "berth:node:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:7",
+                "berth:node:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:7",
         };
         struct identity identity = {.node = "r1-n.2_x", .enrolment = INT64_MAX}, again;
         char uri[IDENTITY_URI_MAX];

@@ -1,4 +1,4 @@
-/* Which version two sides speak: one minor release apart is fine, more names who is to be upgraded. */
+/* Which version two sides speak: one minor release apart is fine, more is not. */
 #include "tests/unit/check.h"
 
 #include <stdbool.h>
