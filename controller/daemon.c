@@ -23,6 +23,7 @@
 #include "controller/tls_files.h"
 #include "controller/tokens.h"
 #include "controller/usage.h"
+#include "controller/worker.h"
 #include "engine/memo.h"
 #include "net/activation.h"
 #include "net/authority.h"
@@ -33,6 +34,7 @@
 
 #define DOCUMENT_BYTES_MAX (16u << 20)
 #define PLAY_EVERY_MS      20           /* simulated nodes */
+#define LOOK_EVERY_MS      250          /* after the worker */
 #define RETRY_EVERY_MS     1000         /* a store that has failed */
 #define END_WITHIN_MS      3000
 #define RETAIN_EVERY_MS    86400000
@@ -43,7 +45,7 @@ struct daemon {
         const struct daemon_options *options;
         uv_loop_t loop;
         uv_async_t committed;
-        uv_timer_t tick, play;
+        uv_timer_t tick, play, look;
         uv_signal_t term, interrupt, hangup;
         struct model_table *models;
         struct live live;
@@ -52,6 +54,7 @@ struct daemon {
         struct events *events;
         struct metrics *metrics;
         struct http_server *http;
+        struct worker *worker;          /* NULL: none */
         uint64_t snapshot_seq;          /* when the newest one was begun */
         int64_t retried_ms, retain_at_ms;
         int64_t end_by_ms;              /* 0: nobody has asked it to end */
@@ -164,6 +167,13 @@ static void on_play(uv_timer_t *timer)
                 say("simulated nodes:", "%s", err.text);
         api_end_waits(&daemon->api, now_ms);
         api_end_wants(&daemon->api, now_ms);
+}
+
+static void on_look(uv_timer_t *timer)
+{
+        struct daemon *daemon = timer->data;
+
+        worker_tick(daemon->worker);
 }
 
 /* Whoever waits for the disk still gets an answer; who is slower than this does not. */
@@ -440,6 +450,28 @@ static void start_clock(struct daemon *daemon)
         (void)uv_signal_start(&daemon->hangup, on_hangup, SIGHUP);
 }
 
+/* Beside the loop: nothing waits for it. */
+static int start_worker(struct daemon *daemon, struct err *err)
+{
+        const struct daemon_options *options = daemon->options;
+        const struct worker_options worker = {.program = options->worker_program,
+                                              .store = options->store,
+                                              .tick_ms = options->tick_ms,
+                                              .silence_ms = options->worker_silence_ms,
+                                              .memory_mib = options->worker_memory_mib};
+
+        if (options->no_worker)
+                return 0;
+        daemon->worker = worker_new(&daemon->loop, &daemon->live, &worker);
+        daemon->live.worker = daemon->worker;
+        if (!daemon->worker)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        (void)uv_timer_init(&daemon->loop, &daemon->look);
+        daemon->look.data = daemon;
+        (void)uv_timer_start(&daemon->look, on_look, LOOK_EVERY_MS, LOOK_EVERY_MS);
+        return 0;
+}
+
 static void close_handle(uv_handle_t *handle, void *arg)
 {
         (void)arg;
@@ -457,10 +489,13 @@ static int serve(struct daemon *daemon, struct err *err)
                 start_clock(daemon);    /* before anybody knows that it is there, and ends it */
         if (rc == 0)
                 rc = listen_all(daemon, err);
+        if (rc == 0)
+                rc = start_worker(daemon, err);
         if (rc == 0) {
                 (void)activation_ready(NULL);
                 (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
         }
+        worker_end(daemon->worker);
         http_free(daemon->http);        /* closes the streams */
         if (daemon->live.core && rc == 0 &&
             (live_count_usage(&daemon->live, api_now_ms(), err) < 0 ||
@@ -506,6 +541,7 @@ int daemon_run(const struct daemon_options *options, struct err *err)
         uv_walk(&daemon.loop, close_handle, NULL);
         (void)uv_run(&daemon.loop, UV_RUN_DEFAULT);
         (void)uv_loop_close(&daemon.loop);
+        worker_free(daemon.worker);
         model_table_free(daemon.models);
         return rc;
 }

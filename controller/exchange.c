@@ -291,6 +291,8 @@ static int apply_run(struct live *live, struct act *act, struct node_entry *node
                 work_set_reason(work, reported->reason);
         member->failed = reported->phase == PHASE_REFUSED || reported->exit_code != 0 ||
                          reported->signal != 0;
+        if (member->failed && !work->failed_first)
+                work->failed_first = (uint16_t)(member - work->members + 1);
         return live_settle(live, act, work, err);
 }
 

@@ -19,6 +19,7 @@ struct usage;
 struct wants;
 struct who;
 struct work;
+struct worker;
 
 #define LEASE_MS_DEFAULT INT64_C(30000)
 
@@ -32,6 +33,7 @@ struct live {
         struct wants *wants;            /* owned: what is asked of agents */
         struct alerts *alerts;          /* owned */
         const char *version;            /* of this program; its owner sets it. NULL: not known */
+        const struct worker *worker;    /* borrowed; NULL: there is none */
         int64_t lease_ms;
         int64_t (*steady_ms)(void *arg); /* a clock that nobody sets; NULL: the machine's */
         void *steady_arg;

@@ -331,7 +331,8 @@ static int decide_stop_asked(struct memo *memo, const struct state *state, uint3
         return notice(memo, &noticed, err);
 }
 
-/* Told to stop, and gone: it waits again, unless its time was over, or nobody used its devices. */
+/* Told to stop, and gone: it waits again, unless its time was over, or nobody used its devices. Who
+ * has saved and leaves before its notice is over is not waited for: its place is free. */
 static int decide_stopped(struct memo *memo, const struct state *state, uint32_t slot,
                           int64_t now_ms, struct err *err)
 {
@@ -339,10 +340,6 @@ static int decide_stopped(struct memo *memo, const struct state *state, uint32_t
 
         if (workload->notice_until_ms == 0)
                 return err_set(err, ERR_INPUT, "workload %" PRIu64 " has not been told to stop",
-                               workload->id);
-        if (now_ms < workload->notice_until_ms)
-                return err_set(err, ERR_INPUT,
-                               "workload %" PRIu64 " is stopped before its notice is over",
                                workload->id);
         if (workload->notice_cause == NOTICE_IDLE)
                 return release(memo, state, slot, RELEASE_IDLE, now_ms, err);
@@ -397,7 +394,7 @@ static int decide_eta(struct memo *memo, const struct state *state, const struct
         if (slot == NONE)
                 return err_set(err, ERR_NOT_FOUND, "there is no workload %" PRIu64, eta->workload);
         if (eta->p50_ms < 0 || eta->p90_ms < eta->p50_ms || eta->p90_ms > RUN_MS_MAX ||
-            eta->coverage_pct > 100)
+            eta->coverage_pct > 100 || eta->raw_ms < 0 || eta->raw_ms > RUN_MS_MAX)
                 return err_set(err, ERR_RANGE,
                                "the estimate for workload %" PRIu64 " is not 0 <= p50 <= p90 <= "
                                "100 years, covered in 0 to 100 %%",

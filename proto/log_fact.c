@@ -85,7 +85,8 @@ static const struct field node_held[] = {AT("workload", node_held.workload),
 static const struct field freeze[] = {AT("plane", freeze.plane), AT("frozen", freeze.frozen)};
 static const struct field eta[] = {AT("workload", eta.workload), AT("p50_ms", eta.p50_ms),
                                    AT("p90_ms", eta.p90_ms),
-                                   AT("coverage_pct", eta.coverage_pct)};
+                                   AT("coverage_pct", eta.coverage_pct),
+                                   AT("raw_ms", eta.raw_ms)};
 static const struct field layout_step[] = {IN("step", layout_step, log_layout_fields)};
 static const struct field layout_seen[] = {AT("node", layout_seen.node),
                                            IN("report", layout_seen.report, log_report_fields)};
@@ -187,7 +188,8 @@ static const struct field in_use[] = {AT("workload", use.workload),
 static const struct field in_freeze[] = {AT("plane", freeze.plane), AT("frozen", freeze.frozen)};
 static const struct field in_eta[] = {AT("workload", eta.workload), AT("p50_ms", eta.p50_ms),
                                       AT("p90_ms", eta.p90_ms),
-                                      AT("coverage_pct", eta.coverage_pct)};
+                                      AT("coverage_pct", eta.coverage_pct),
+                                   AT("raw_ms", eta.raw_ms)};
 static const struct field in_node[] = {IN("desc", node, log_desc_fields)};
 static const struct field in_node_name[] = {AT("node", node_name)};
 static const struct field in_layout[] = {IN("report", layout, log_report_fields)};

@@ -428,23 +428,61 @@ static void work_that_leaves_before_its_notice_is_over_has_not_failed(void **sta
 {
         (void)state;
         uint64_t id = tell_one();
-        int64_t until = notice_of(id);
-        for (unsigned m = 0; m < 4; m++) {
-                json_decref(world_report(&world, node_of(id, m), run(id, m, TERMED)));
-                assert_int_equal(world.err.code, ERR_OK);
-        }
-        assert_true(world_work(&world, id)->epoch > 0);
-        while (world.now_ms < until) {
-                world_tick(&world, 1000);
-                for (unsigned n = 1; n <= 3; n++) {
-                        char name[4];
-                        snprintf(name, sizeof name, "n%u", n);
-                        report(name, "[]");
-                }
-        }
+        assert_true(notice_of(id) > world.now_ms);
+        char node[4][8];
+        for (unsigned m = 0; m < 4; m++)
+                snprintf(node[m], sizeof node[m], "%s", node_of(id, m));
+        for (unsigned m = 0; m < 4; m++)
+                report(node[m], run(id, m, TERMED));
         assert_int_equal(world_work(&world, id)->epoch, 0);
         expect_row(id, "live");
         assert_int_equal(world_work(&world, id)->stops, 1);
+}
+
+/* The members that are ended because of it say nothing of why it failed. */
+static void a_gang_fails_as_its_first_member_did(void **state)
+{
+        (void)state;
+        uint64_t id = world_job(&world, "web", "gang", 6);
+        char is[32], detail[512], node[6][8];
+        for (unsigned m = 0; m < 6; m++)
+                snprintf(node[m], sizeof node[m], "%s", node_of(id, m));
+        report(node[4], run(id, 4, BADLY));
+        for (unsigned m = 0; m < 6; m++)
+                if (m != 4)
+                        report(node[m], run(id, m, TERMED));
+        world_row(&world, id, is, detail);
+        assert_string_equal(is, "failed");
+        check_has(detail, "\"exit_code\":3,\"signal\":0");
+}
+
+/* Once its first start is some seconds ago: what cannot run is not started again and again. */
+static void a_replica_that_ended_comes_back(void **state)
+{
+        static const char *const ends[] = {BADLY, WELL, TERMED};
+        struct submitted submitted;
+
+        (void)state;
+        assert_int_equal(world_submit(&world,
+                                      "{kind: Workload, name: s, tenant: web, each: {devices: 1},"
+                                      " service: {port: 80}, run: {command: [serve]}}",
+                                      NULL, &submitted),
+                         0);
+        world_settle(&world);
+        for (size_t e = 0; e < ARRAY_LEN(ends); e++) {
+                uint64_t id = submitted.first_id, epoch = world_work(&world, id)->epoch;
+                char node[8];
+                snprintf(node, sizeof node, "%s", node_of(id, 0));
+                report(node, run(id, 0, ends[e]));
+                world_tick(&world, 1000);
+                assert_int_equal(world_work(&world, id)->epoch, epoch);
+                world_tick(&world, 9000);
+                assert_true(world_work(&world, id)->epoch > epoch);
+                expect_row(id, "live");
+        }
+        assert_int_equal(world_cancel(&world, submitted.first_id, NULL), 0);
+        (void)say(submitted.first_id, 0, TERMED);
+        expect_row(submitted.first_id, "cancelled");
 }
 
 /* ---- silence ---- */
@@ -679,6 +717,8 @@ int main(void)
                 T(what_is_said_of_another_run_means_nothing),
                 T(a_gang_goes_when_all_of_it_is_ready),
                 T(a_gang_ends_as_a_whole),
+                T(a_gang_fails_as_its_first_member_did),
+                T(a_replica_that_ended_comes_back),
                 T(a_member_that_ended_well_lets_the_others_go_on),
                 T(cancelled_work_is_told_and_gone_when_its_processes_are),
                 T(a_cancel_outlives_the_controller_and_the_node),
