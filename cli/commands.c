@@ -14,6 +14,7 @@
 #include "cli/logs.h"
 #include "cli/manual.h"
 #include "cli/operate.h"
+#include "cli/planned.h"
 #include "cli/policy.h"
 #include "cli/pool_show.h"
 #include "cli/replay.h"
@@ -82,7 +83,8 @@ const struct command *const commands[] = {
         &release_command, &restart_command,  &pool_command,    &top_command,
         &idle_command,    &tenants_command,  &usage_command,   &notices_command,
         &events_command,  &apply_command,    &drain_command,   &undrain_command,
-        &freeze_command,  &unfreeze_command, &preempt_command, &token_command,
+        &freeze_command,  &unfreeze_command, &preempt_command,
+        &reservation_command, &maintenance_command, &token_command,
         &policy_command,  &replay_command,   &store_command,   &context_command,
         &completion_command, &man_command,   &help_command,    &version_command, NULL,
 };

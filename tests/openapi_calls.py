@@ -288,6 +288,30 @@ def documents(berthd, viewer):
     berthd.ask("postRollback", 400, body={})
 
 
+def planned(berthd, viewer):
+    window = "from: 2030-01-04T08:00Z\nuntil: 2030-01-04T12:00Z\n"
+    room = "kind: Reservation\nname: room\ntenant: alpha\ndevices: {H100-80: 2}\n" + window
+    fans = "kind: Maintenance\nname: fans\nnodes: 'gpu-[01-02]'\nreason: new fans\n" + window
+    for word, text, listed in (("Reservation", room, "getReservations"),
+                               ("Maintenance", fans, "getMaintenance")):
+        path = {"path": {"name": text.split()[3]}}
+        berthd.ask(f"put{word}", query={"dry_run": "true"}, body=text, **path)
+        first = berthd.ask(f"put{word}", body=text, **path)["revision"]
+        if berthd.ask(f"put{word}", body=text, **path)["revision"] != first:
+            berthd.findings.append(f"put{word}: the same again is a new revision")
+        berthd.ask(f"put{word}", 400, path={"name": "other"}, body=text)
+        berthd.ask(f"put{word}", 409, headers={"If-Match": '"999"'}, body=text, **path)
+        berthd.ask(listed)
+        berthd.ask(listed, headers=viewer)
+        berthd.ask(f"delete{word}", query={"dry_run": "true"}, **path)
+        berthd.ask(f"delete{word}", **path)
+        berthd.ask(f"delete{word}", 404, **path)
+    berthd.ask("getReservations", 404, headers=viewer, query={"tenant": "zebra"})
+    berthd.ask("getMaintenance", 401, headers={"Authorization": "Bearer berth_none"})
+    for name in ("getPolicy", "getPoolDocument"):
+        berthd.ask(name, query={"beside": "false"})
+
+
 def tokens(berthd):
     """The headers of one who may see one tenant."""
     wish = {"principal": "vera", "role": "viewer", "tenant": "alpha"}
@@ -362,6 +386,7 @@ def played(berthd, root):
     change_workloads(berthd, ids)
     change_pool(berthd)
     documents(berthd, viewer)
+    planned(berthd, viewer)
     of_controller(berthd, root, viewer)
     own = {"queued", "allocated", "released", "requeued", "noticed", "holds_set"}
     events(berthd, {}, own | {"node_set", "policy_in_force", "freeze_in_force", "time_set"})
