@@ -211,6 +211,8 @@ int doc_assign(struct doc *doc, const struct doc_node *root, const char *assignm
 
         if (rc)
                 return rc;
+        if (!str_is_utf8(assignment, strlen(assignment), NULL))
+                return err_set(err, ERR_INPUT, "'%s' is not UTF-8", str_show(assignment, show));
         if (!equals || equals == assignment)
                 return err_set(err, ERR_INPUT, "'%s' is no change; write key=value, for example "
                                                "each.devices=4", str_show(assignment, show));

@@ -17,6 +17,8 @@ bool api_not_too_often(struct call *call);
 /* api_workloads.c */
 route_handler post_workload, get_workloads, get_workload, delete_workload, post_hold, post_release,
         post_restart, post_preempt;
+/* api_move.c */
+route_handler post_move;
 /* api_declare.c */
 route_handler put_workload;
 void api_reply_document(struct call *call, const char *text, size_t size);

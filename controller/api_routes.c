@@ -13,6 +13,7 @@ const struct route api_routes[] = {
         {HTTP_POST, "/v1/workloads/{id}/release", "postRelease", post_release},
         {HTTP_POST, "/v1/workloads/{id}/restart", "postRestart", post_restart},
         {HTTP_POST, "/v1/workloads/{id}/preempt", "postPreempt", post_preempt},
+        {HTTP_POST, "/v1/workloads/{id}/move", "postMove", post_move},
         {HTTP_GET, "/v1/queue", "getQueue", get_queue},
         {HTTP_GET, "/v1/pool", "getPool", get_pool},
         {HTTP_GET, "/v1/pool/document", "getPoolDocument", get_pool_document},

@@ -90,6 +90,12 @@ int live_cancel(struct live *live, struct act *act, struct work *work, struct er
 /* It ends, on its class's notice (`now`: at once), and waits again. */
 int live_restart(struct live *live, struct act *act, const struct work *work, bool now,
                  struct err *err);
+/* It ends on its class's notice, and goes on elsewhere (engine/move.h): on the node of that name in
+ * the vocabulary, or any other than its own (0). With `dry_run` nothing is decided. What was, or
+ * would be: `ret_facts`, good until anything else is decided. */
+struct fact;
+int live_move(struct live *live, struct act *act, const struct work *work, uint32_t to,
+              bool dry_run, const struct fact **ret_facts, uint32_t *ret_count, struct err *err);
 /* After its members' phases changed: lets the barrier go, ends a gang as a whole, and tells the
  * engine when all are gone. */
 int live_settle(struct live *live, struct act *act, struct work *work, struct err *err);

@@ -147,6 +147,7 @@ def submit(berthd):
     def post(*args, **more):
         return berthd.ask("postWorkload", 201, body=document(*args, **more))["id"]
 
+    move_work(berthd)
     slices = "{model: A100-40, profile: 1g.5gb}"
     shares = "{share: 0.25, model: A100-40, method: share}"
     ids = {"runs": post("runs", "{devices: 8, model: H100-80}"),
@@ -227,6 +228,24 @@ def change_workloads(berthd, ids):
     berthd.ask("deleteWorkload", path={"id": ids["held"]})
     berthd.until_state(ids["held"], "cancelled")
     berthd.ask("deleteWorkload", 404, **nobody)
+
+
+def move_work(berthd):
+    """The place it is told is the one that it has then: where none is free, it stays."""
+    path = {"id": berthd.ask("postWorkload", 201, body=document("goes"))["id"]}
+    berthd.until_state(path["id"], "running")
+    berthd.ask("postMove", 404, body={"to": "none"}, path=path)
+    berthd.ask("postMove", 404, body={}, path={"id": 99999})
+    berthd.ask("postMove", 400, body={"to": 7}, path=path)
+    here = berthd.ask("getWorkload", path=path)["places"][0]["node"]
+    berthd.ask("postMove", 400, body={"to": here}, path=path)
+    berthd.ask("postMove", path=path, query={"dry_run": "true"}, body={})
+    there = berthd.ask("postMove", path=path, body={})["places"][0]["node"]
+    berthd.ask("postMove", 409, body={}, path=path)     # it has been told
+    berthd.until(lambda: berthd.ask("getWorkload", path=path).get("places", [{}])[0]
+                 .get("node") == there, "it goes on where it was told")
+    berthd.ask("deleteWorkload", path=path)
+    berthd.until_state(path["id"], "cancelled")
 
 
 def see_pool(berthd, ids, viewer):

@@ -86,6 +86,7 @@ static const struct row {
         {"postRelease", OWN, "", "", false},
         {"postRestart", OWN, "", "", false},
         {"postPreempt", OPERATE, "", "", false},
+        {"postMove", OWN, "?dry_run=true", "{}", false},
         {"getQueue", ANYONE, "", NULL, false},
         {"getPool", ANYONE, "", NULL, false},
         {"getPoolDocument", SEE_ALL, "", NULL, false},
