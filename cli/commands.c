@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "cli/act.h"
+#include "cli/alerts.h"
 #include "cli/apply.h"
 #include "cli/ask.h"
 #include "cli/change.h"
@@ -82,7 +83,7 @@ const struct command *const commands[] = {
         &logs_command,    &fits_command,     &change_command,
         &cancel_command,  &hold_command,
         &release_command, &restart_command,  &move_command,
-        &pool_command,    &top_command,
+        &pool_command,    &top_command,      &alerts_command,
         &idle_command,    &tenants_command,  &usage_command,   &notices_command,
         &events_command,  &apply_command,    &drain_command,   &undrain_command,
         &freeze_command,  &unfreeze_command, &preempt_command,

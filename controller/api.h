@@ -16,6 +16,7 @@
 #include "store/store.h"
 
 struct act;
+struct authority;
 struct events;
 struct live;
 struct metrics;
@@ -29,6 +30,8 @@ struct api {
         struct metrics *metrics;
         struct tokens *tokens;
         struct persons *persons;
+        struct authority *authority;    /* of nodes; NULL: there is no TLS for certificates */
+        int64_t certificate_ms;         /* how long one of a node is good */
         uint32_t person_per_s;          /* requests of one person; 0: any number */
         uint32_t own_uid;
         const char *version;
@@ -40,6 +43,8 @@ extern const size_t api_routes_count;
 /* The node's exchange that waits is answered, where there is something new. For live->changed. */
 struct node_entry;
 void api_node_changed(void *api, struct node_entry *node);
+/* The node's exchange that waits is given up: who waits there is let in no longer. */
+void api_end_wait(struct node_entry *node);
 /* Exchanges that have waited long enough are answered as things are. */
 void api_end_waits(struct api *api, int64_t now_ms);
 /* Who asked an agent for something and got no answer in time is told so. */
@@ -55,6 +60,7 @@ struct call {
         struct who who;
         uint64_t token;                 /* that it was asked with; 0: none */
         int64_t token_until_ms;         /* 0: that does not expire */
+        bool token_is_used;             /* it is the join token of the node's enrolment */
         const char *key;                /* Idempotency-Key; NULL: none */
         uint8_t request[STORE_HASH_BYTES];      /* with it: what is asked for */
 };

@@ -41,11 +41,15 @@ route_handler get_reservations, put_reservation, delete_reservation, get_mainten
         put_maintenance, delete_maintenance;
 /* api_tokens.c */
 route_handler post_token, get_tokens, delete_token;
+/* api_alerts.c */
+route_handler get_alerts, post_acknowledge;
 /* api_usage.c */
 route_handler get_usage;
 /* api_events.c */
 route_handler get_events;
 /* api_agents.c */
 route_handler post_exchange;
+/* api_certificates.c */
+route_handler post_certificate, delete_certificate;
 /* api_logs.c */
 route_handler get_logs, post_answer;

@@ -15,6 +15,7 @@
 #include "controller/openapi_text.h"
 #include "controller/view.h"
 #include "controller/works.h"
+#include "proto/protocol.h"
 #include "proto/when.h"
 
 static const char *or_null(const char *text)
@@ -38,7 +39,7 @@ void get_pool(struct http_exchange *exchange, const struct route_match *match, v
         struct call call;
 
         if (api_begin(arg, exchange, match, &call))
-                api_reply(&call, 200, view_pool(call.live));
+                api_reply(&call, 200, view_pool(call.live, access_may(&call.who, ACTION_SEE_ALL, NULL)));
 }
 
 void get_tenants(struct http_exchange *exchange, const struct route_match *match, void *arg)
@@ -222,7 +223,7 @@ void get_version(struct http_exchange *exchange, const struct route_match *match
 
         if (api_begin(arg, exchange, match, &call))
                 api_reply(&call, 200, json_pack("{s:s,s:i}", "version", api->version,
-                                                "agent_protocol", 1));
+                                                "agent_protocol", PROTOCOL_MAX));
 }
 
 void get_openapi(struct http_exchange *exchange, const struct route_match *match, void *arg)

@@ -334,8 +334,14 @@ int core_note(struct act *act, const char *text, struct err *err)
                                       .reason = act->reason,
                                       .body = text,
                                       .size = strlen(text)};
+        const struct core *core = act->core;
+        uint64_t seq = core_next_seq(core);
+        int rc = batch_add_record(act->batch, &record, err);
 
-        return batch_add_record(act->batch, &record, err);
+        for (unsigned w = 0; rc == 0 && w < core->watches_count; w++)
+                if (core->watches[w].note)
+                        core->watches[w].note(core->watches[w].arg, text, seq);
+        return rc;
 }
 
 int core_wish(struct act *act, struct work *work, enum work_wish wish, struct err *err)

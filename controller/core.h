@@ -144,6 +144,7 @@ struct core_watch {
         void *arg;
         void (*before)(void *arg, const struct state *state, const struct fact *fact, uint64_t seq,
                        int64_t at_ms);
+        void (*note)(void *arg, const char *text, uint64_t seq);        /* as core_note() takes it */
         void (*durable)(void *arg, uint64_t seq);       /* everything up to that record is */
         void (*renewed)(void *arg);     /* the state was made anew */
         /* Of core_setup.early only. Recovery begins with this state (that of a snapshot, and its

@@ -13,12 +13,11 @@ struct err;
 struct live;
 struct node_entry;
 
-#define EXCHANGE_PROTOCOL 1
-
-/* Takes over what the agent says of itself. 0, or -ERR_INPUT: a report that cannot be read, or of
- * another protocol. */
+/* Takes over what the agent says of itself, and renews its lease; `steady_ms`: live_steady_ms(). 0,
+ * or -ERR_INPUT: a report that cannot be read, or of an agent with which no protocol is common
+ * (proto/protocol.h). */
 int exchange_read(struct node_entry *node, const json_t *report, int64_t now_ms,
-                  uint64_t *ret_seen, struct err *err);
+                  int64_t steady_ms, uint64_t *ret_seen, struct err *err);
 
 /* What its runs mean for the pool: phases of members, ends, devices that broke. The node joins,
  * where it has not yet, once it runs nothing that it should not; one that was lost must also have

@@ -133,6 +133,29 @@ static int check_ended(struct core *core, const struct workload_doc *document,
         return 0;
 }
 
+/* Its end is decided, and not on the disk yet: how it ended cannot be told for a moment. */
+static int see_ending(void *arg, const struct object *object, struct err *err)
+{
+        const struct core *core = arg;
+
+        if (works_find(core_works(core), object->id))
+                return 0;
+        return err_set(err, ERR_CANCELLED,
+                       "field 'after': '%s' has just ended, and how is not on the disk yet; try again",
+                       object->name);
+}
+
+static int check_ending(struct core *core, const struct workload_doc *document, const char *name,
+                        struct err *err)
+{
+        const struct object_filter filter = {.kind = OBJECT_WORKLOAD,
+                                             .tenant = document->tenant,
+                                             .name = name,
+                                             .live = true};
+
+        return objects_list(core_view(core), &filter, see_ending, core, err);
+}
+
 struct waits {
         uint64_t ids[AFTER_MAX];
         uint32_t count;
@@ -173,6 +196,8 @@ static int find_after(struct core *core, const struct workload_doc *document,
                         named.number = work->document;
                         named.known = named.found = true;
                 }
+                if (rc == 0)
+                        rc = check_ending(core, document, named.name, err);
                 if (rc == 0)
                         rc = check_ended(core, document, &named, err);
                 if (rc)

@@ -152,7 +152,7 @@ static void add_live(struct live *live, json_t *json, const struct work *work, u
         view_set(json, "standing",
             runs ? json_string(standing_name((enum standing)workload->standing)) : json_null());
         view_set(json, "stops", json_integer(work->stops));
-        view_set(json, "retries_left", json_integer(workload->retries));
+        view_set(json, "retries_left", json_integer(workload->service ? 0 : workload->retries));
         add_notice(json, workload);
 }
 

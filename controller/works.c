@@ -222,6 +222,7 @@ static int begin_run(struct work *work, uint32_t members, uint64_t seq, int64_t 
         work->epoch = seq;
         work->started_ms = at_ms;
         work->ending = false;
+        work->failed_first = 0;
         return 0;
 }
 
@@ -248,6 +249,7 @@ static void end_run(struct work *work)
         work->members_count = 0;
         work->epoch = 0;
         work->ending = false;           /* who cancelled it still wants it gone */
+        work->failed_first = 0;
 }
 
 int works_follow(struct works *works, const struct fact *fact, uint32_t members, uint64_t seq,

@@ -44,7 +44,9 @@ const char *phase_name(enum phase phase);
 struct work_member {
         uint8_t phase;                  /* enum phase */
         bool failed;                    /* EXITED: not with 0; REFUSED */
+        bool lost_contact;              /* EXITED: ended by its agent, which had lost contact */
         int32_t exit_code, signal;
+        int64_t checkpoint_ms;          /* its newest, on its machine's clock; 0: none was told */
 };
 
 struct work {
@@ -59,7 +61,7 @@ struct work {
         uint32_t stops;
         uint8_t wish;                   /* enum work_wish */
         bool ending;                    /* a member failed, or all are done: the rest is to end */
-        bool on_lost_stop;              /* its class: stop_at_lease */
+        uint16_t failed_first;          /* the member that did, and 1; 0: none, or not known */
         uint16_t members_count;         /* of `members`, while it is placed */
         struct work_member *members;
 };

@@ -35,6 +35,7 @@ default_class: training
 tenants: {alpha: {limit: {H100-80: 14}, tenants: {one: {}}}, zebra: {}}
 principals:
   - {name: vera, tenants: {alpha: viewer}}
+alerts: {memory_pressure: 0.01, for: 0s}
 """
 WAIT_S = 20                             # a sanitized controller on a busy machine is slow
 
@@ -264,6 +265,15 @@ def see_pool(berthd, ids, viewer):
     berthd.ask("getIdle", 403, headers=viewer)
     berthd.ask("getFits", query={"tenant": "zebra", "class": "notebook"})
     berthd.ask("getFits", 404, query={"class": "none"})
+    # Three of 64 nodes are more than a hundredth.
+    firing = berthd.until(lambda: berthd.ask("getAlerts", query={"state": "all"})["alerts"],
+                          "an alert fires")
+    berthd.ask("postAcknowledge", path={"id": firing[0]["id"]}, headers={"Berth-Reason": "seen"})
+    berthd.ask("postAcknowledge", 409, path={"id": firing[0]["id"]})
+    berthd.ask("getAlerts", headers=viewer)
+    berthd.ask("getAlerts", 400, query={"kind": "dragons"})
+    berthd.ask("postAcknowledge", 404, path={"id": 999})
+    berthd.ask("postAcknowledge", 403, path={"id": 1}, headers=viewer)
     for name in ("getTenants", "getNotices", "getUsage"):
         berthd.ask(name)
         berthd.ask(name, 404, headers=viewer, query={"tenant": "zebra"})
@@ -408,7 +418,8 @@ def played(berthd, root):
     planned(berthd, viewer)
     of_controller(berthd, root, viewer)
     own = {"queued", "allocated", "released", "requeued", "noticed", "holds_set"}
-    events(berthd, {}, own | {"node_set", "policy_in_force", "freeze_in_force", "time_set"})
+    events(berthd, {}, own | {"node_set", "policy_in_force", "freeze_in_force", "time_set",
+                               "alert_raised", "alert_acknowledged"})
     events(berthd, viewer, own)
 
 
@@ -416,8 +427,8 @@ def played(berthd, root):
 
 def exchange(berthd, node, seen=0, runs=(), wait_ms=0):
     return berthd.ask("postExchange", path={"node": node}, query={"wait_ms": wait_ms},
-                      body={"protocol": 1, "agent": "0.1.0", "boot": "b", "seen": seen,
-                            "runs": list(runs)})
+                      body={"protocol": 1, "protocols": [1, 2], "agent": "0.1.0", "boot": "b",
+                            "seen": seen, "runs": list(runs)})
 
 
 def logs(berthd, run, seen):
@@ -431,6 +442,29 @@ def logs(berthd, run, seen):
     berthd.ask("postAnswer", 204, path=path, headers=told, body=b"hello")
     berthd.ask("postAnswer", 404, path=path, headers=told, body=b"hello")
     asker.join()
+
+
+def certificates(berthd, root):
+    """A node enrols; its token is good for one key."""
+    with open(f"{root}/tests/corpus/certificate_request/p256", encoding="ascii") as file:
+        request = file.read()
+    with open(f"{root}/tests/corpus/certificate_request/ed25519", encoding="ascii") as file:
+        other = file.read()
+    wish = {"role": "join", "node": "gpu-02", "expires": "10m"}
+    token = berthd.ask("postToken", 201, body=wish)["token"]
+    berthd.ask("postToken", 400, body={**wish, "expires": "8d"})
+    who = {"Authorization": f"Bearer {token}"}
+    node = {"node": "gpu-02"}
+    berthd.ask("postCertificate", 403, path=node, body={"request": request})
+    berthd.ask("postCertificate", 400, path=node, headers=who, body={"request": "none"})
+    first = berthd.ask("postCertificate", path=node, headers=who, body={"request": request})
+    again = berthd.ask("postCertificate", path=node, headers=who, body={"request": request})
+    berthd.ask("postCertificate", 409, path=node, headers=who, body={"request": other})
+    if first["enrolment"] != again["enrolment"]:
+        berthd.findings.append("a repetition enrols the node anew")
+    berthd.ask("getNodes")
+    berthd.ask("deleteCertificate", path=node)
+    berthd.ask("deleteCertificate", 404, path=node)
 
 
 def with_agents(berthd):
@@ -478,8 +512,14 @@ def run(description, root, berthd):
     def played_here(controller):
         played(controller, root)
 
+    def agents_here(controller):
+        certificates(controller, root)
+        with_agents(controller)
+
+    tls = ("--listen", "tcp:127.0.0.1:0", "--tls-cert", f"{root}/tests/fixtures/tls-cert.pem",
+           "--tls-key", f"{root}/tests/fixtures/tls-key.pem")
     both = [one(description, berthd, played_here, "--simulate", "--snapshot-every", "100"),
-            one(description, berthd, with_agents)]
+            one(description, berthd, agents_here, *tls)]
     findings = [finding for controller in both for finding in controller.findings]
     called = set().union(*(controller.called for controller in both))
     for name in description.operations:

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "controller/api.h"
+#include "tests/unit/net/certificate.h"
 
 /* What belongs to the other tenant is told by its names. */
 static const char pool[] = "kind: Pool\nname: small\nplanes: {training: {}}\nnodes:\n"
@@ -21,12 +22,13 @@ static const char policy[] =
         "  - {name: mona, tenants: {alpha: manager}}\n"
         "  - {name: zoe, tenants: {zebra: manager}}\n";
 
-enum role { VIEWER, SUBMITTER, MANAGER, AUDITOR, OPERATOR, AGENT, ROLES };
+enum role { VIEWER, SUBMITTER, MANAGER, AUDITOR, OPERATOR, AGENT, JOIN, ROLES };
 
 static const struct { const char *principal, *role, *tenant; } holders[ROLES] = {
         [VIEWER] = {"vera", "viewer", "alpha"},      [SUBMITTER] = {"sam", "submitter", "alpha"},
         [MANAGER] = {"mona", "manager", "alpha"},    [AUDITOR] = {"audrey", "auditor", NULL},
         [OPERATOR] = {"oscar", "operator", NULL},    [AGENT] = {NULL, "agent", NULL},
+        [JOIN] = {NULL, "join", NULL},
 };
 
 static struct served served;
@@ -39,6 +41,7 @@ enum right {
         SEE,            /* to see the workload */
         OWN,            /* that it is one's own, or to manage its tenant */
         SUBMIT, SEE_ALL, OPERATE, NODE,
+        ENROL,          /* that it is the node itself */
         MAKE_TOKEN, REVOKE,
 };
 
@@ -47,26 +50,29 @@ enum { GOES, DENIED, HIDDEN };
 
 /* The rows are ROLES in order; own first, then of the other tenant. */
 static const unsigned char wanted[][2][ROLES] = {
-        [PUBLIC] = {{GOES, GOES, GOES, GOES, GOES, GOES}, {GOES, GOES, GOES, GOES, GOES, GOES}},
-        [ANYONE] = {{GOES, GOES, GOES, GOES, GOES, DENIED},
-                    {GOES, GOES, GOES, GOES, GOES, DENIED}},
-        [SEE] = {{GOES, GOES, GOES, GOES, GOES, DENIED},
-                 {HIDDEN, HIDDEN, HIDDEN, GOES, GOES, DENIED}},
-        [OWN] = {{DENIED, GOES, GOES, DENIED, GOES, DENIED},
-                 {HIDDEN, HIDDEN, HIDDEN, DENIED, GOES, DENIED}},
-        [SUBMIT] = {{DENIED, GOES, GOES, DENIED, GOES, DENIED},
-                    {HIDDEN, HIDDEN, HIDDEN, DENIED, GOES, DENIED}},
-        [SEE_ALL] = {{DENIED, DENIED, DENIED, GOES, GOES, DENIED},
-                     {DENIED, DENIED, DENIED, GOES, GOES, DENIED}},
-        [OPERATE] = {{DENIED, DENIED, DENIED, DENIED, GOES, DENIED},
-                     {DENIED, DENIED, DENIED, DENIED, GOES, DENIED}},
+        [PUBLIC] = {{GOES, GOES, GOES, GOES, GOES, GOES, GOES},
+                    {GOES, GOES, GOES, GOES, GOES, GOES, GOES}},
+        [ANYONE] = {{GOES, GOES, GOES, GOES, GOES, DENIED, DENIED},
+                    {GOES, GOES, GOES, GOES, GOES, DENIED, DENIED}},
+        [SEE] = {{GOES, GOES, GOES, GOES, GOES, DENIED, DENIED},
+                 {HIDDEN, HIDDEN, HIDDEN, GOES, GOES, DENIED, DENIED}},
+        [OWN] = {{DENIED, GOES, GOES, DENIED, GOES, DENIED, DENIED},
+                 {HIDDEN, HIDDEN, HIDDEN, DENIED, GOES, DENIED, DENIED}},
+        [SUBMIT] = {{DENIED, GOES, GOES, DENIED, GOES, DENIED, DENIED},
+                    {HIDDEN, HIDDEN, HIDDEN, DENIED, GOES, DENIED, DENIED}},
+        [SEE_ALL] = {{DENIED, DENIED, DENIED, GOES, GOES, DENIED, DENIED},
+                     {DENIED, DENIED, DENIED, GOES, GOES, DENIED, DENIED}},
+        [OPERATE] = {{DENIED, DENIED, DENIED, DENIED, GOES, DENIED, DENIED},
+                     {DENIED, DENIED, DENIED, DENIED, GOES, DENIED, DENIED}},
         /* "Other" is another node's. */
-        [NODE] = {{DENIED, DENIED, DENIED, DENIED, GOES, GOES},
-                  {DENIED, DENIED, DENIED, DENIED, GOES, DENIED}},
-        [MAKE_TOKEN] = {{DENIED, DENIED, GOES, DENIED, GOES, DENIED},
-                        {HIDDEN, HIDDEN, HIDDEN, DENIED, GOES, DENIED}},
-        [REVOKE] = {{HIDDEN, HIDDEN, GOES, HIDDEN, GOES, DENIED},
-                    {HIDDEN, HIDDEN, HIDDEN, HIDDEN, GOES, DENIED}},
+        [NODE] = {{DENIED, DENIED, DENIED, DENIED, GOES, GOES, DENIED},
+                  {DENIED, DENIED, DENIED, DENIED, GOES, DENIED, DENIED}},
+        [ENROL] = {{DENIED, DENIED, DENIED, DENIED, DENIED, DENIED, GOES},
+                   {DENIED, DENIED, DENIED, DENIED, DENIED, DENIED, DENIED}},
+        [MAKE_TOKEN] = {{DENIED, DENIED, GOES, DENIED, GOES, DENIED, DENIED},
+                        {HIDDEN, HIDDEN, HIDDEN, DENIED, GOES, DENIED, DENIED}},
+        [REVOKE] = {{HIDDEN, HIDDEN, GOES, HIDDEN, GOES, DENIED, DENIED},
+                    {HIDDEN, HIDDEN, HIDDEN, HIDDEN, GOES, DENIED, DENIED}},
 };
 
 static const struct row {
@@ -106,11 +112,15 @@ static const struct row {
         {"postUndrain", OPERATE, "", "{}", false},
         {"postExchange", NODE, "", "{}", false},
         {"postAnswer", NODE, "", "x", false},
+        {"postCertificate", ENROL, "", "{}", false},
+        {"deleteCertificate", OPERATE, "", NULL, false},
         {"postFreeze", OPERATE, "", "{\"frozen\": false}", false},
         {"getIdle", SEE_ALL, "", NULL, false},
         {"getFits", ANYONE, "", NULL, false},
         {"getTenants", ANYONE, "", NULL, false},
         {"getNotices", ANYONE, "", NULL, false},
+        {"getAlerts", ANYONE, "?state=all", NULL, false},
+        {"postAcknowledge", OPERATE, "", "", false},
         {"getUsage", ANYONE, "?by=tenant,class", NULL, false},
         {"getEvents", ANYONE, "?after=0", NULL, true},
         {"postToken", MAKE_TOKEN, "", "", false},
@@ -165,12 +175,21 @@ static uint64_t submit_as(const char *header, const char *name, const char *tena
 
 static int start(void **state)
 {
+        static struct test_certificate certificate;
+        char cert[96], key[96];
         (void)state;
         served_new(&served, pool, policy);
-        served_start(&served, NULL);
+        test_certificate_make("berthd", NULL, 10, &certificate);
+        served_write(&served, "cert.pem", certificate.certificate);
+        served_write(&served, "key.pem", certificate.key);
+        snprintf(cert, sizeof cert, "%s/cert.pem", served.folder);
+        snprintf(key, sizeof key, "%s/key.pem", served.folder);
+        const char *const more[] = {"--listen", "tcp:127.0.0.1:0", "--tls-cert", cert, "--tls-key",
+                                    key, NULL};
+        served_start(&served, more);    /* nodes enrol only where there is TLS */
         for (unsigned r = 0; r < ROLES; r++)
                 make_token(holders[r].principal, holders[r].role, holders[r].tenant,
-                           r == AGENT ? "gpu-01" : NULL, headers[r], NULL);
+                           r >= AGENT ? "gpu-01" : NULL, headers[r], NULL);
         make_token("zoe", "manager", "zebra", NULL, foreign_header, NULL);
         return 0;
 }

@@ -58,8 +58,6 @@ static void it_starts_at_its_place_when_it_has_stopped(void **state)
         struct request wide = of(ask(3, 2), "v", "c");
         submit(wide);
         assert_true(is_waiting(3));
-        at(M);
-        must_fail(&(struct input){.kind = INPUT_STOPPED, .workload = 1}, -ERR_INPUT, "notice");
         at(S + M);
         leave(INPUT_STOPPED, 1);
         assert_int_equal(find_fact(FACT_REQUEUED)->requeued.cause, RELEASE_ASKED);
