@@ -11,6 +11,7 @@
 #include "agent/cage.h"
 #include "agent/exchange.h"
 #include "agent/folder.h"
+#include "agent/keeper.h"
 #include "agent/launch.h"
 #include "agent/link.h"
 #include "agent/runs.h"
@@ -43,6 +44,7 @@ struct agent {
         struct runs *runs;
         struct link *link;
         struct attaches *attaches;
+        struct keeper *keeper;          /* NULL: we show what we were given */
         struct launch_setup launch;
         char cages[CAGE_PATH_MAX];
         struct device_list devices;
@@ -59,6 +61,7 @@ struct agent {
         bool is_news;                   /* the next report is to be said at once */
         bool is_stale;                  /* a report is due */
         bool is_failing;                /* the controller did not answer */
+        bool is_refused;                /* ... for it does not know us */
         bool is_stopping;
         int64_t contact_ms, contact_written_ms, lease_ms;
         int64_t tick_ms, devices_ms, prune_ms;  /* when each was last done; steady */

@@ -5,6 +5,7 @@
 #include "agent/say.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "proto/protocol.h"
 
 void agent_look_at_devices(struct agent *agent)
 {
@@ -41,6 +42,7 @@ static void fill_run(struct agent *agent, size_t index, struct run_report *repor
         report->exit_code = live->status.exit_code;
         report->signal = live->status.signal;
         report->lost_contact = live->lost_contact || live->status.lost_contact;
+        report->told_to_end = live->status.told_to_end;
 }
 
 void agent_report(struct agent *agent)
@@ -50,6 +52,9 @@ void agent_report(struct agent *agent)
         struct exchange_report report = {
                 .agent = agent->setup->version,
                 .boot = folder_boot(agent->folder),
+                /* What does not answer may be an older one by now. */
+                .protocol = agent->answer && !agent->is_failing ? agent->answer->protocol
+                                                                : PROTOCOL_MIN,
                 .seen = runs_generation(agent->runs),
                 .runs = runs,
                 .checkpoints = checkpoints,

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include "agent/agent_impl.h"
-#include "agent/durable.h"
 #include "agent/say.h"
 #include "base/arena.h"
+#include "base/durable.h"
 #include "base/err.h"
 #include "base/map.h"
 #include "base/str.h"

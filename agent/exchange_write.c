@@ -6,6 +6,7 @@
 
 #include "agent/exchange.h"
 #include "base/text.h"
+#include "proto/protocol.h"
 #include "proto/when.h"
 
 static void add_key(struct text *text, struct run_key key)
@@ -131,6 +132,8 @@ static void add_report(struct text *text, const struct run_report *run)
                 text_add(text, ", \"exit_code\": %d, \"signal\": %d", run->exit_code, run->signal);
         if (run->phase == RUN_EXITED && run->lost_contact)
                 text_add(text, ", \"lost_contact\": true");
+        if (run->phase == RUN_EXITED && run->told_to_end)
+                text_add(text, ", \"told_to_end\": true");
         if (run->phase == RUN_REFUSED)
                 add_field(text, "reason", run->reason);
         text_add(text, "}");
@@ -140,7 +143,8 @@ void exchange_write(struct text *text, const struct exchange_report *report)
 {
         const char *comma = "";
 
-        text_add(text, "{\"protocol\": %d", EXCHANGE_PROTOCOL);
+        text_add(text, "{\"protocol\": %u, \"protocols\": [%d, %d]", report->protocol, PROTOCOL_MIN,
+                 PROTOCOL_MAX);
         add_field(text, "agent", report->agent);
         add_field(text, "boot", report->boot);
         text_add(text, ", \"seen\": %" PRIu64 ", \"runs\": [", report->seen);

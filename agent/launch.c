@@ -13,12 +13,12 @@
 
 #include "agent/account.h"
 #include "agent/cage.h"
-#include "agent/durable.h"
 #include "agent/environment.h"
 #include "agent/family.h"
 #include "agent/folder.h"
 #include "agent/supervisor.h"
 #include "base/arena.h"
+#include "base/durable.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"

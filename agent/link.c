@@ -24,6 +24,7 @@
 #define ANSWERED_MS      3000  /* for so long: a controller that was restarted may count anew */
 #define NODE_MAX         400
 #define GIVEN_UP_STATUS  503
+#define REFUSED_STATUS   401
 #define SENT_MAX         64 /* for "sent_ms" */
 
 struct speaker {
@@ -31,6 +32,7 @@ struct speaker {
         struct client *client;
         pthread_t thread;
         bool is_started, waits; /* `waits`: the one that waits for news */
+        uint64_t identity;      /* that the client shows: link.identity, when it was connected */
         uint64_t said;          /* number of the report it said last */
         unsigned failures;      /* in a row */
         unsigned status;        /* of the newest answer; 0 = there was none */
@@ -50,7 +52,8 @@ struct link {
 
         pthread_mutex_t lock; /* of all below */
         pthread_cond_t changed;
-        bool is_stopping;
+        bool is_stopping, is_held;
+        uint64_t identity; /* grows with each certificate */
         char *body;
         size_t size;
         uint64_t number, news; /* of the report; of the newest that is news */
@@ -190,7 +193,7 @@ static void note_contact(struct link *link, int64_t asked_ms)
         pthread_mutex_lock(&link->lock);
         if (link->out.asked_ms < asked_ms)
                 link->out.asked_ms = asked_ms;
-        link->out.is_failing = false;
+        link->out.is_failing = link->out.is_refused = false;
         pthread_mutex_unlock(&link->lock);
 }
 
@@ -220,6 +223,7 @@ static void note_failure(struct speaker *speaker, const struct err *err)
 
         pthread_mutex_lock(&link->lock);
         link->out.is_failing = true;
+        link->out.is_refused = speaker->status == REFUSED_STATUS;
         snprintf(link->out.failure, sizeof link->out.failure, "%s", err->text);
         pthread_mutex_unlock(&link->lock);
         wake(link);
@@ -253,7 +257,7 @@ static bool has_to_say(const struct speaker *speaker)
 {
         const struct link *link = speaker->link;
 
-        if (link->number == 0)
+        if (link->number == 0 || link->is_held)
                 return false;
         if (!speaker->waits)
                 return link->news > speaker->said;
@@ -314,7 +318,11 @@ static void speak_now(struct speaker *speaker)
                 link->sayings++;
         }
         saying.sayings = link->sayings;
+        bool is_other = speaker->identity != link->identity;
+        speaker->identity = link->identity;
         pthread_mutex_unlock(&link->lock);
+        if (is_other)
+                client_reconnect(speaker->client);
         speak_once(speaker, &saying);
         mem_free(saying.body);
         pthread_mutex_lock(&link->lock);
@@ -377,6 +385,7 @@ int link_start(const struct link_setup *setup, struct link **ret_link, struct er
                 return err_set(err, ERR_NOMEM, "out of memory");
         link->setup = *setup;
         link->setup.node = NULL;
+        link->is_held = setup->is_held;
         pthread_mutex_init(&link->lock, NULL);
         init_condition(&link->changed);
         link->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -417,6 +426,15 @@ void link_stop(struct link *link)
         pthread_mutex_destroy(&link->lock);
         mem_free(link->body);
         mem_free(link);
+}
+
+void link_identify(struct link *link)
+{
+        pthread_mutex_lock(&link->lock);
+        link->is_held = false;
+        link->identity++;
+        pthread_cond_broadcast(&link->changed);
+        pthread_mutex_unlock(&link->lock);
 }
 
 int link_fd(const struct link *link)

@@ -36,6 +36,17 @@ void api_node_changed(void *arg, struct node_entry *node)
         answer(api->live, node, exchange);
 }
 
+void api_end_wait(struct node_entry *node)
+{
+        struct http_exchange *exchange = node->waiting;
+
+        static const struct err revoked = {ERR_DENIED, "the node's certificate was revoked"};
+
+        node->waiting = NULL;
+        if (exchange)
+                problem_answer(exchange, 401, &revoked, NULL);
+}
+
 void api_end_waits(struct api *api, int64_t now_ms)
 {
         struct node_entry *node;

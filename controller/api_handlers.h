@@ -17,6 +17,12 @@ bool api_not_too_often(struct call *call);
 /* api_workloads.c */
 route_handler post_workload, get_workloads, get_workload, delete_workload, post_hold, post_release,
         post_restart, post_preempt;
+/* api_move.c */
+route_handler post_move;
+/* api_declare.c */
+route_handler put_workload;
+void api_reply_document(struct call *call, const char *text, size_t size);
+void api_cancel_named(struct call *call, const char *name);
 /* api_explain.c */
 route_handler get_explanation, get_idle, get_fits;
 /* api_pool.c */
@@ -26,8 +32,19 @@ route_handler get_queue, get_pool, get_nodes, get_tenants, get_notices,
 /* api_documents.c */
 route_handler get_policy, put_policy, get_policy_revisions, post_rollback, get_pool_document,
         put_pool_document;
+struct document_put;
+/* Who asks may put documents: with the query's dry_run, and If-Match. False: answered. */
+bool api_may_put(struct call *call, struct document_put *document);
+void api_answer_put(struct call *call, struct act *act, const struct document_put *document);
+/* api_beside.c */
+route_handler get_reservations, put_reservation, delete_reservation, get_maintenance,
+        put_maintenance, delete_maintenance;
 /* api_tokens.c */
 route_handler post_token, get_tokens, delete_token;
+/* api_quarantine.c */
+route_handler get_quarantine, delete_quarantine;
+/* api_alerts.c */
+route_handler get_alerts, post_acknowledge;
 /* api_usage.c */
 route_handler get_usage;
 /* api_events.c */
@@ -37,5 +54,7 @@ route_handler post_exchange;
 /* api_attach.c */
 route_handler post_attach, get_attach_output, post_attach_input, delete_attach, get_attach_input,
         post_attach_output;
+/* api_certificates.c */
+route_handler post_certificate, delete_certificate;
 /* api_logs.c */
 route_handler get_logs, post_answer;

@@ -14,6 +14,7 @@
 #include "controller/wants.h"
 #include "controller/works.h"
 #include "engine/order.h"
+#include "proto/protocol.h"
 #include "proto/workload_doc.h"
 
 #define GENERATION_MAX (UINT64_MAX / 4) /* what is above is no generation */
@@ -51,18 +52,46 @@ static void read_clock(struct node_entry *node, const char *boot, const json_t *
         node->has_clock = true;
 }
 
+/* "protocol" is what the report is written in; "protocols" all that the agent speaks, from the
+ * oldest to the newest. The first agents said only the former. */
+static int agree(const json_t *report, uint32_t *ret_protocol, struct err *err)
+{
+        static const struct protocols ours = {PROTOCOL_MIN, PROTOCOL_MAX};
+        const json_t *list = json_object_get(report, "protocols");
+        json_int_t spoken = json_integer_value(json_object_get(report, "protocol"));
+        json_int_t min = list ? json_integer_value(json_array_get(list, 0)) : spoken;
+        json_int_t max = list ? json_integer_value(json_array_get(list, 1)) : spoken;
+        uint32_t protocol;
+
+        if (!json_is_integer(json_object_get(report, "protocol")) || min < 0 || min > UINT16_MAX ||
+            max < 0 || max > UINT16_MAX || (list && json_array_size(list) != 2))
+                return err_set(err, ERR_INPUT,
+                               "fields 'protocol' and 'protocols': write one version, and [the "
+                               "oldest, the newest] that the agent speaks");
+        int rc = protocol_agree(ours, "this controller",
+                                (struct protocols){(uint32_t)min, (uint32_t)max}, "the agent",
+                                &protocol, err);
+        if (rc)
+                return rc;
+        if (spoken < PROTOCOL_MIN || spoken > PROTOCOL_MAX)
+                return err_set(err, ERR_INPUT,
+                               "field 'protocol': the report is written in %" PRId64
+                               ", and this controller reads %d to %d",
+                               (int64_t)spoken, PROTOCOL_MIN, PROTOCOL_MAX);
+        *ret_protocol = protocol;
+        return 0;
+}
+
 int exchange_read(struct node_entry *node, const json_t *report, int64_t now_ms,
                   int64_t steady_ms, uint64_t *ret_seen, struct err *err)
 {
         const char *version = json_string_value(json_object_get(report, "agent"));
         const char *boot = json_string_value(json_object_get(report, "boot"));
-        json_int_t protocol = json_integer_value(json_object_get(report, "protocol"));
+        uint32_t protocol = 0;
 
-        if (protocol != EXCHANGE_PROTOCOL)
-                return err_set(err, ERR_INPUT,
-                               "field 'protocol': this controller speaks version %d, the agent "
-                               "%" PRId64,
-                               EXCHANGE_PROTOCOL, (int64_t)protocol);
+        int rc = agree(report, &protocol, err);
+        if (rc)
+                return rc;
         if (!json_is_array(json_object_get(report, "runs")))
                 return err_set(err, ERR_INPUT, "field 'runs' is missing, or no list");
         if (!version || !str_copy(node->version, sizeof node->version, version))
@@ -72,6 +101,7 @@ int exchange_read(struct node_entry *node, const json_t *report, int64_t now_ms,
         read_clock(node, boot, json_object_get(report, "sent_ms"), steady_ms);
         (void)str_copy(node->boot, sizeof node->boot, boot);
         *ret_seen = (uint64_t)json_integer_value(json_object_get(report, "seen"));
+        node->protocol = protocol;
         node->seen = *ret_seen;
         node->seen_ms = now_ms;
         node->leased_ms = steady_ms;
@@ -87,6 +117,7 @@ struct reported {
         enum phase phase;
         int32_t exit_code, signal;
         bool lost_contact;              /* EXITED: its agent ended it at the end of its lease */
+        bool told_to_end;               /* EXITED: with TERM, so 0 does not mean that it is done */
         const char *reason;             /* REFUSED: why; NULL: not said */
 };
 
@@ -107,6 +138,7 @@ static bool read_run(const json_t *run, struct reported *ret)
                 .exit_code = (int32_t)json_integer_value(json_object_get(run, "exit_code")),
                 .signal = (int32_t)json_integer_value(json_object_get(run, "signal")),
                 .lost_contact = json_is_true(json_object_get(run, "lost_contact")),
+                .told_to_end = json_is_true(json_object_get(run, "told_to_end")),
                 .reason = json_string_value(json_object_get(run, "reason"))};
         return true;
 }
@@ -174,8 +206,8 @@ static bool may_join(struct live *live, const struct node_entry *node, const jso
         return !has_strangers(live, node, report);
 }
 
-/* Generations begin with the clock of the controller's start. An agent that has seen a later one takes
- * no earlier one: the clock was set back since. */
+/* Generations begin with the clock of the controller's start. An agent that has seen a later one
+ * takes no earlier one: the clock was set back since. */
 static void catch_up(struct live *live, struct node_entry *node)
 {
         if (node->seen <= node->generation || node->seen > GENERATION_MAX)
@@ -261,7 +293,10 @@ static int apply_run(struct live *live, struct act *act, struct node_entry *node
         if (reported->phase == PHASE_REFUSED)
                 work_set_reason(work, reported->reason);
         member->failed = reported->phase == PHASE_REFUSED || reported->exit_code != 0 ||
-                         reported->signal != 0;
+                         reported->signal != 0 || reported->lost_contact ||
+                         reported->told_to_end;
+        if (member->failed && !work->failed_first)
+                work->failed_first = (uint16_t)(member - work->members + 1);
         return live_settle(live, act, work, err);
 }
 
@@ -294,7 +329,7 @@ static int apply_checkpoints(struct live *live, struct act *act, const struct no
                         (uint64_t)json_integer_value(json_object_get(it, "workload"));
                 input.checkpoint.age_ms = age_of(live, node, at);
                 int rc = core_input(act, &input, NULL, err);
-                if (rc)
+                if (rc && rc != -ERR_QUARANTINED)
                         return rc;
         }
         return 0;
@@ -314,7 +349,8 @@ static int apply_health(struct live *live, struct act *act, struct node_entry *n
         if (rc)
                 return rc;
         input.node.broken = all_broken(node, report);
-        return core_input(act, &input, NULL, err);
+        rc = core_input(act, &input, NULL, err);
+        return rc == -ERR_QUARANTINED ? 0 : rc; /* what else it reports counts */
 }
 
 int exchange_apply(struct live *live, struct act *act, struct node_entry *node,
@@ -527,6 +563,7 @@ json_t *exchange_answer(struct live *live, const struct node_entry *node)
                 }
                 (void)json_array_append_new(runs, run);
         }
+        view_set(json, "protocol", json_integer(node->protocol));
         view_set(json, "generation", json_integer((json_int_t)node->generation));
         view_set(json, "lease_ms", json_integer(live->lease_ms));
         view_set(json, "runs", runs);

@@ -4,6 +4,8 @@
 
 #include "base/doc.h"
 #include "base/mem.h"
+#include "controller/alerts.h"
+#include "controller/enrolment.h"
 #include "controller/live_impl.h"
 #include "controller/attach.h"
 #include "controller/nodes.h"
@@ -84,6 +86,10 @@ int live_open(struct live *live, const struct core_setup *setup, bool simulate, 
                 rc = err_set(err, ERR_NOMEM, "out of memory");
         if (rc == 0)
                 rc = live_load_pool(live, err);
+        if (rc == 0)
+                rc = enrolments_load(live, err);
+        if (rc == 0)
+                rc = alerts_new(live, live->version ? live->version : "", &live->alerts, err);
         if (rc == 0) {
                 live->unsettled = true;
                 live_watch(live);
@@ -95,6 +101,7 @@ int live_open(struct live *live, const struct core_setup *setup, bool simulate, 
 void live_close(struct live *live)
 {
         core_free(live->core);
+        alerts_free(live->alerts);
         usage_free(live->usage);
         nodes_free(live->nodes);
         pool_doc_free(live->pool);

@@ -7,14 +7,16 @@
 
 #include "base/doc.h"
 #include "base/mem.h"
+#include "controller/enrolment.h"
 #include "controller/live_impl.h"
 #include "controller/nodes.h"
+#include "controller/view.h"
 #include "engine/accounts.h"
 #include "proto/kind.h"
 #include "proto/policy_doc.h"
 #include "proto/pool_doc.h"
 
-static int check_revision(uint64_t wanted, uint64_t there, const char *what, struct err *err)
+int live_check_revision(uint64_t wanted, uint64_t there, const char *what, struct err *err)
 {
         if (wanted == 0 || wanted == there)
                 return 0;
@@ -108,8 +110,10 @@ int live_put_policy(struct live *live, struct act *act, struct document_put *put
 {
         struct policy_doc *policy;
         uint64_t there = core_policy_revision(live->core);
-        int rc = check_revision(put->wanted, there, "policy", err);
+        int rc = live_check_revision(put->wanted, there, "policy", err);
 
+        if (rc == 0 && !put->is_whole)
+                return live_put_with_beside(live, act, BESIDE_RESERVATION, put, err);
         if (rc == 0)
                 rc = read_policy(live, put->text, &policy, err);
         if (rc)
@@ -252,11 +256,26 @@ static int enforce_pool(struct live *live, struct act *act, const struct pool_do
         return rc;
 }
 
+/* Who comes back is enrolled anew. */
+static int end_enrolments(struct live *live, struct act *act, struct err *err)
+{
+        struct node_entry *node;
+        uint32_t cursor = 0;
+        int rc = 0;
+
+        while (rc == 0 && (node = nodes_next(live->nodes, &cursor)))
+                if (!node->described)
+                        rc = enrolment_end(live, act, node, "removed", err);
+        return rc;
+}
+
 int live_put_pool(struct live *live, struct act *act, struct document_put *put, struct err *err)
 {
         struct pool_doc *pool;
-        int rc = check_revision(put->wanted, live->pool_revision, "pool", err);
+        int rc = live_check_revision(put->wanted, live->pool_revision, "pool", err);
 
+        if (rc == 0 && !put->is_whole)
+                return live_put_with_beside(live, act, BESIDE_MAINTENANCE, put, err);
         if (rc == 0)
                 rc = read_pool(live, put->text, &pool, err);
         if (rc)
@@ -264,10 +283,14 @@ int live_put_pool(struct live *live, struct act *act, struct document_put *put, 
         put->warnings = json_array();
         put->revision = live->pool_revision + 1;
         rc = check_removals(live, pool, err);
+        if (rc == 0 && put->dry_run)
+                put->stops = view_stops(live, pool);
         if (rc == 0 && !put->dry_run)
                 rc = enforce_pool(live, act, pool, err);
         if (rc == 0 && !put->dry_run)
                 rc = keep_document(live, act, OBJECT_POOL, put, pool->name, err);
+        if (rc == 0 && !put->dry_run && (rc = end_enrolments(live, act, err)) < 0)
+                core_undo(act);
         if (rc == 0 && !put->dry_run) {
                 take_pool(live, pool, put->revision);
                 return 0;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "controller/enrolment.h"
 #include "engine/fact.h"
 
 struct err;
@@ -31,10 +32,12 @@ struct node_entry {
                                            quickest reports showed it */
         uint16_t broken;                /* devices that it said are, beside the document's */
         uint64_t seen;                  /* the generation that it had seen then */
-        uint64_t fence;                 /* down: it joins when it has seen this generation; 0: none yet */
+        uint64_t fence;                 /* down: it joins when it has seen that; 0: none yet */
         uint64_t generation;            /* of what it should run: grows */
         uint64_t changed_seq;           /* record that last changed that */
         char version[AGENT_TEXT_MAX], boot[AGENT_TEXT_MAX];
+        uint32_t protocol;              /* of the exchange, as agreed; 0: it has not spoken */
+        struct enrolment enrolment;     /* whose certificates are taken; id 0: nobody's */
         void *waiting;                  /* the exchange that waits for a change; the API's */
         uint64_t waiting_seen;
         int64_t waiting_until_ms;

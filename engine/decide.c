@@ -10,6 +10,7 @@
 #include "engine/hold.h"
 #include "engine/idle.h"
 #include "engine/memo_impl.h"
+#include "engine/move.h"
 #include "engine/nearest.h"
 #include "engine/preempt.h"
 #include "engine/rights.h"
@@ -331,7 +332,8 @@ static int decide_stop_asked(struct memo *memo, const struct state *state, uint3
         return notice(memo, &noticed, err);
 }
 
-/* Told to stop, and gone: it waits again, unless its time was over, or nobody used its devices. */
+/* Told to stop, and gone: it waits again, unless its time was over, or nobody used its devices. Who
+ * has saved and leaves before its notice is over is not waited for: its place is free. */
 static int decide_stopped(struct memo *memo, const struct state *state, uint32_t slot,
                           int64_t now_ms, struct err *err)
 {
@@ -340,13 +342,9 @@ static int decide_stopped(struct memo *memo, const struct state *state, uint32_t
         if (workload->notice_until_ms == 0)
                 return err_set(err, ERR_INPUT, "workload %" PRIu64 " has not been told to stop",
                                workload->id);
-        if (now_ms < workload->notice_until_ms)
-                return err_set(err, ERR_INPUT,
-                               "workload %" PRIu64 " is stopped before its notice is over",
-                               workload->id);
         if (workload->notice_cause == NOTICE_IDLE)
                 return release(memo, state, slot, RELEASE_IDLE, now_ms, err);
-        if (workload->notice_cause == NOTICE_ASKED)
+        if (workload->notice_cause == NOTICE_ASKED || workload->notice_cause == NOTICE_MOVE)
                 return requeue(memo, state, slot, RELEASE_ASKED, now_ms, err);
         if (workload->plan == 0 && is_overtime(workload, now_ms))
                 return release(memo, state, slot, RELEASE_TIMED_OUT, now_ms, err);
@@ -397,7 +395,7 @@ static int decide_eta(struct memo *memo, const struct state *state, const struct
         if (slot == NONE)
                 return err_set(err, ERR_NOT_FOUND, "there is no workload %" PRIu64, eta->workload);
         if (eta->p50_ms < 0 || eta->p90_ms < eta->p50_ms || eta->p90_ms > RUN_MS_MAX ||
-            eta->coverage_pct > 100)
+            eta->coverage_pct > 100 || eta->raw_ms < 0 || eta->raw_ms > RUN_MS_MAX)
                 return err_set(err, ERR_RANGE,
                                "the estimate for workload %" PRIu64 " is not 0 <= p50 <= p90 <= "
                                "100 years, covered in 0 to 100 %%",
@@ -420,6 +418,8 @@ static uint64_t workload_of(const struct input *input)
                 return input->use.workload;
         case INPUT_STOP_ASKED:
                 return input->stop.workload;
+        case INPUT_MOVE_ASKED:
+                return input->move.workload;
         case INPUT_CHECKPOINTED:
                 return input->checkpoint.workload;
         default:
@@ -461,6 +461,9 @@ static int decide_of_workload(struct memo *memo, const struct state *state,
                 return runs ? decide_stop_asked(memo, state, slot, input->stop.notice_ms, now_ms,
                                                 err)
                             : not_running(workload, "be told to stop", err);
+        case INPUT_MOVE_ASKED:
+                return runs ? decide_move(memo, state, slot, input, now_ms, err)
+                            : not_running(workload, "be moved", err);
         case INPUT_USE_REPORTED:
                 return runs ? decide_use(memo, state, slot, &input->use, now_ms, ret_more, err)
                             : not_running(workload, "be idle or in use", err);
@@ -475,7 +478,8 @@ static bool is_of_workload(enum input_kind kind)
 {
         return kind == INPUT_CANCELLED || kind == INPUT_EXITED || kind == INPUT_FAILED ||
                kind == INPUT_STOPPED || kind == INPUT_LOST || kind == INPUT_CHECKPOINTED ||
-               kind == INPUT_STOP_ASKED || kind == INPUT_USE_REPORTED || kind == INPUT_HOLD_CHANGED;
+               kind == INPUT_STOP_ASKED || kind == INPUT_MOVE_ASKED ||
+               kind == INPUT_USE_REPORTED || kind == INPUT_HOLD_CHANGED;
 }
 
 int engine_decide(const struct state *state, struct memo *memo, const struct input *input,

@@ -24,6 +24,7 @@
 
 struct preempt_scratch;
 void preempt_scratch_free(struct preempt_scratch *scratch);     /* NULL is fine */
+void preempt_forget(struct preempt_scratch *scratch);           /* the state is another one */
 
 /* Why the waiting workload may ask others to stop, in the order in which causes are tried.
  * Returns how many of `ret_causes` are written. */
@@ -46,5 +47,5 @@ bool plan_fits(const struct state *state, uint32_t plan, int64_t now_ms);
 /* Whether one of its nodes is frozen: it waits. */
 bool plan_is_frozen(const struct state *state, uint32_t plan);
 
-/* Withdraws the plan that the workload waits for, if there is one: adds facts. */
+/* Withdraws the plan that the workload waits for, or is moved by, if there is one: adds facts. */
 int withdraw_plan(struct memo *memo, const struct state *state, uint32_t slot, struct err *err);

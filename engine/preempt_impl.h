@@ -1,5 +1,6 @@
 /* preempt_impl.h - shared by preempt.c (plans), preempt_search.c (places and victims),
- * preempt_near.c (a required nearness) and preempt_terms.c (who may be stopped, what it costs). */
+ * preempt_near.c (a required nearness), preempt_known.c (searches that found nothing) and
+ * preempt_terms.c (who may be stopped, what it costs). */
 #pragma once
 
 #include "engine/preempt.h"
@@ -51,7 +52,26 @@ struct near_domain {
         uint32_t devices;
 };
 
+/* A search that found nothing, and what it asked. */
+struct hopeless {
+        uint64_t version;               /* state->moves_version + 1; 0: none */
+        int64_t now_ms, leaves_ms;
+        uint64_t most, models;
+        struct form form;
+        uint32_t shape;
+        unsigned level;
+        enum plan_cause cause;
+        uint16_t class;
+        bool spare, asks;
+        struct asker asker;
+};
+
+#define HOPELESS_MAX 512                /* others take their place */
+
 struct preempt_scratch {
+        struct hopeless hopeless[HOPELESS_MAX];
+        uint64_t terms_version;         /* as of which, and from when on ... */
+        int64_t terms_from_ms, terms_end_ms;    /* ... nobody becomes eligible before */
         struct bound *bounds;
         uint32_t bounds_room;
         struct near_spot *spots;
@@ -79,9 +99,16 @@ struct search {
         int64_t leaves_ms;              /* when it starts at the end of the longest notice */
         const struct asker *asker;      /* NULL: nothing bars it */
         const struct near_domain *domain;       /* to be kept to; NULL: all nodes */
+        uint32_t target;                /* MOVE: the node that it goes to; NONE: any but its own */
         uint16_t shut;                  /* devices of each node that are not to be used */
         bool failed;                    /* out of memory */
 };
+
+/* preempt.c: the number of the next plan; whether the tables take one for the bucket's work; the
+ * memo's scratch (NULL: out of memory). */
+uint32_t plan_next(const struct state *state);
+bool plan_can_be(const struct state *state, const struct bucket *bucket);
+struct preempt_scratch *preempt_scratch_of(struct memo *memo);
 
 /* preempt_terms.c */
 uint64_t units_held(const struct state *state, uint32_t slot);
@@ -99,6 +126,11 @@ uint64_t search_least_loss(const struct search *search, uint32_t node);
 /* Places all members at the least loss, in the search's domain where it has one, into the scratch;
  * false: not possible for `most`, or search->failed. */
 bool search_places(struct search *search, uint64_t most, uint64_t *ret_cost);
+
+/* preempt_known.c: whether the same search has found nothing, and nothing that matters has changed;
+ * and that it found nothing. */
+bool search_is_hopeless(const struct search *search, uint64_t most);
+void search_was_hopeless(const struct search *search, uint64_t most);
 
 /* preempt_near.c: search_places() in the domain of the form's required level that loses least. */
 bool search_near(struct search *search, uint64_t most, uint64_t *ret_cost);

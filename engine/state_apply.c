@@ -194,6 +194,7 @@ static void count_array(struct state *state, uint32_t array, int by)
 
         if (array == 0)
                 return;
+        state->arrays_version++;
         running = (running == MAP_NONE ? 0 : running) + (uint32_t)by;
         if (running > 0)
                 map_enter(state->array_running, array, running);
@@ -304,9 +305,12 @@ static void leave_places(struct state *state, uint32_t slot)
         state->idle -= workload->idle_since_ms != 0;
         workload->idle_since_ms = 0;
         workload->idle_done = IDLE_THEN_NOTHING;
-        if (workload->plan)
-                state->plans[workload->plan - 1].victims--;
-        workload->plan = 0;
+        if (workload->plan) {
+                struct plan *plan = &state->plans[workload->plan - 1];
+                plan->victims--;
+                if (plan->beneficiary != slot)  /* else it is moved: its places are kept */
+                        workload->plan = 0;
+        }
         if (state->accounts)
                 accounts_end(state, slot);
         state->freed++;
@@ -449,6 +453,7 @@ void state_apply(struct state *state, const struct fact *fact, int64_t now_ms)
 {
         if (state->accounts)
                 state->accounts->at_ms = now_ms;
+        state->moves_version += fact->kind != FACT_QUEUED;
         switch (fact->kind) {
         case FACT_QUEUED:
         case FACT_REFUSED:

@@ -85,7 +85,8 @@ static const struct field node_held[] = {AT("workload", node_held.workload),
 static const struct field freeze[] = {AT("plane", freeze.plane), AT("frozen", freeze.frozen)};
 static const struct field eta[] = {AT("workload", eta.workload), AT("p50_ms", eta.p50_ms),
                                    AT("p90_ms", eta.p90_ms),
-                                   AT("coverage_pct", eta.coverage_pct)};
+                                   AT("coverage_pct", eta.coverage_pct),
+                                   AT("raw_ms", eta.raw_ms)};
 static const struct field layout_step[] = {IN("step", layout_step, log_layout_fields)};
 static const struct field layout_seen[] = {AT("node", layout_seen.node),
                                            IN("report", layout_seen.report, log_report_fields)};
@@ -180,6 +181,8 @@ static const struct field in_workload[] = {AT("workload", workload)};
 static const struct field in_hold[] = {AT("workload", hold.workload), AT("held", hold.held)};
 static const struct field in_stop[] = {AT("workload", stop.workload),
                                        AT("notice_ms", stop.notice_ms)};
+static const struct field in_move[] = {AT("workload", move.workload),
+                                       AT("notice_ms", move.notice_ms), AT("node", move.node)};
 static const struct field in_checkpoint[] = {AT("workload", checkpoint.workload),
                                              AT("age_ms", checkpoint.age_ms)};
 static const struct field in_use[] = {AT("workload", use.workload),
@@ -187,7 +190,8 @@ static const struct field in_use[] = {AT("workload", use.workload),
 static const struct field in_freeze[] = {AT("plane", freeze.plane), AT("frozen", freeze.frozen)};
 static const struct field in_eta[] = {AT("workload", eta.workload), AT("p50_ms", eta.p50_ms),
                                       AT("p90_ms", eta.p90_ms),
-                                      AT("coverage_pct", eta.coverage_pct)};
+                                      AT("coverage_pct", eta.coverage_pct),
+                                   AT("raw_ms", eta.raw_ms)};
 static const struct field in_node[] = {IN("desc", node, log_desc_fields)};
 static const struct field in_node_name[] = {AT("node", node_name)};
 static const struct field in_failed[] = {AT("node", failed.node_name), AT("keeps", failed.keeps)};
@@ -203,6 +207,7 @@ static const struct fields input_fields[INPUTS_END] = {
         [INPUT_NODE_CHANGED] = FIELDS(in_node),      [INPUT_NODE_FAILED] = FIELDS(in_failed),
         [INPUT_NODE_REMOVED] = FIELDS(in_node_name), [INPUT_LAYOUT_OBSERVED] = FIELDS(in_layout),
         [INPUT_FREEZE_SET] = FIELDS(in_freeze),      [INPUT_ETA_SET] = FIELDS(in_eta),
+        [INPUT_MOVE_ASKED] = FIELDS(in_move),
         /* PLAN_SET, POLICY_SET, MAINTENANCE_SET: the caller's; TICKED has no fields. */
 };
 

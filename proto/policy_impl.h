@@ -2,7 +2,7 @@
  *
  * policy_doc.c reads the document, its rules and planes; policy_trust.c trust and data labels;
  * policy_class.c the classes and what presets say of them; policy_tenant.c the tree;
- * policy_people.c reservations and principals; policy_check.c holds the numbers against each other
+ * policy_people.c reservations and principals; policy_alerts.c alerts; policy_check.c holds the numbers against each other
  * and the pool.
  */
 #pragma once
@@ -56,6 +56,12 @@ int policy_read_tenants(struct policy_reader *reader, const struct doc_node *roo
                         struct err *err);
 int policy_read_reservations(struct policy_reader *reader, const struct doc_node *root,
                              struct err *err);
+/* The reservation behind `before` (NULL: the first): of the policy's list, then of the Reservation
+ * documents beside it. NULL: no more. */
+const struct doc_node *policy_next_reservation(const struct doc_node *root,
+                                               const struct doc_node *before);
 int policy_read_principals(struct policy_reader *reader, const struct doc_node *root,
                            struct err *err);
+/* `alerts`: what it does not say stays. */
+int policy_read_alerts(struct alert_rules *rules, const struct doc_node *map, struct err *err);
 int policy_check(struct policy_reader *reader, const struct doc_node *root, struct err *err);

@@ -35,6 +35,7 @@ default_class: training
 tenants: {alpha: {limit: {H100-80: 14}, tenants: {one: {}}}, zebra: {}}
 principals:
   - {name: vera, tenants: {alpha: viewer}}
+alerts: {memory_pressure: 0.01, for: 0s}
 """
 WAIT_S = 20                             # a sanitized controller on a busy machine is slow
 
@@ -42,6 +43,13 @@ WAIT_S = 20                             # a sanitized controller on a busy machi
 def document(name, each="{devices: 1, model: H100-80}", seconds=60, more=""):
     return (f"kind: Workload\nname: {name}\ntenant: alpha\neach: {each}\n{more}"
             f"run: {{command: [sleep, \"{seconds}\"]}}\n")
+
+
+def crashes(head):
+    """Two records as crash.h describes them, of a request."""
+    return "".join(f"berth-crash 1 request signal=6 at_ns={time.time_ns() + again} version=0.0.1 "
+                   f"head={len(head)} body=2\n{head}{{}}\nberthd(+0x1)[0x2]\nend\n"
+                   for again in range(2))
 
 
 class Connection(http.client.HTTPConnection):
@@ -62,6 +70,8 @@ class Controller:
         self.description, self.folder = description, folder
         self.findings, self.called = [], set()
         self.socket = f"{folder}/s"
+        with open(f"{folder}/pool.db.crash", "w", encoding="utf-8") as file:
+            file.write(crashes("GET /v1/poison"))
         for name, text in (("pool.yaml", POOL), ("policy.yaml", POLICY)):
             with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
                 file.write(text)
@@ -147,6 +157,7 @@ def submit(berthd):
     def post(*args, **more):
         return berthd.ask("postWorkload", 201, body=document(*args, **more))["id"]
 
+    move_work(berthd)
     slices = "{model: A100-40, profile: 1g.5gb}"
     shares = "{share: 0.25, model: A100-40, method: share}"
     ids = {"runs": post("runs", "{devices: 8, model: H100-80}"),
@@ -164,7 +175,30 @@ def submit(berthd):
                                           "each": {"devices": 1, "model": "H100-80"}})
     berthd.ask("postWorkload", 422, body=document("never", "{devices: 15}"))
     berthd.ask("postWorkload", 400, body="kind: Nothing\n")
+    put_work(berthd)
     return ids
+
+
+def put_work(berthd):
+    def put(name, text, status=200, **query):
+        return berthd.ask("putWorkload", status, path={"id": name}, query=query, body=text)
+
+    service = document("puts", more="service: {replicas: %d, port: 80}\nhold: true\n")
+    put("puts", service % 2, dry_run="true")
+    for count, status, change in ((2, 201, "submitted"), (2, 200, "none"), (3, 200, "scaled"),
+                                  (1, 200, "scaled")):
+        told = put("puts", service % count, status)
+        if (told["change"], len(told["workloads"])) != (change, count):
+            berthd.findings.append(f"putWorkload: {told}, not {change} to {count}")
+    one = told["workloads"][0]["id"]
+    berthd.ask("getWorkload", path={"id": one}, query={"format": "document"})
+    berthd.ask("putWorkload", 409, path={"id": one}, headers={"If-Match": '"0123456789abcdef"'},
+               body=document("puts"))
+    put(one, document("puts", more="hold: true\n"))
+    put("puts", document("other"), 400)
+    put("puts", document("puts", "{devices: 15}"), 422)
+    berthd.ask("deleteWorkload", path={"id": "puts"}, query={"tenant": "alpha"})
+    berthd.ask("deleteWorkload", 404, path={"id": "puts"})
 
 
 def see_workloads(berthd, ids):
@@ -207,6 +241,24 @@ def change_workloads(berthd, ids):
     berthd.ask("deleteWorkload", 404, **nobody)
 
 
+def move_work(berthd):
+    """The place it is told is the one that it has then: where none is free, it stays."""
+    path = {"id": berthd.ask("postWorkload", 201, body=document("goes"))["id"]}
+    berthd.until_state(path["id"], "running")
+    berthd.ask("postMove", 404, body={"to": "none"}, path=path)
+    berthd.ask("postMove", 404, body={}, path={"id": 99999})
+    berthd.ask("postMove", 400, body={"to": 7}, path=path)
+    here = berthd.ask("getWorkload", path=path)["places"][0]["node"]
+    berthd.ask("postMove", 400, body={"to": here}, path=path)
+    berthd.ask("postMove", path=path, query={"dry_run": "true"}, body={})
+    there = berthd.ask("postMove", path=path, body={})["places"][0]["node"]
+    berthd.ask("postMove", 409, body={}, path=path)     # it has been told
+    berthd.until(lambda: berthd.ask("getWorkload", path=path).get("places", [{}])[0]
+                 .get("node") == there, "it goes on where it was told")
+    berthd.ask("deleteWorkload", path=path)
+    berthd.until_state(path["id"], "cancelled")
+
+
 def see_pool(berthd, ids, viewer):
     berthd.ask("getPool")
     berthd.ask("getPool", 401, headers={"Authorization": "Bearer berth_none"})
@@ -223,6 +275,16 @@ def see_pool(berthd, ids, viewer):
     berthd.ask("getIdle", 403, headers=viewer)
     berthd.ask("getFits", query={"tenant": "zebra", "class": "notebook"})
     berthd.ask("getFits", 404, query={"class": "none"})
+    # Three of 64 nodes are more than a hundredth.
+    firing = berthd.until(lambda: [it for it in berthd.ask("getAlerts",
+                                                           query={"state": "all"})["alerts"]
+                                   if it["kind"] != "quarantined_input"], "an alert fires")
+    berthd.ask("postAcknowledge", path={"id": firing[0]["id"]}, headers={"Berth-Reason": "seen"})
+    berthd.ask("postAcknowledge", 409, path={"id": firing[0]["id"]})
+    berthd.ask("getAlerts", headers=viewer)
+    berthd.ask("getAlerts", 400, query={"kind": "dragons"})
+    berthd.ask("postAcknowledge", 404, path={"id": 999})
+    berthd.ask("postAcknowledge", 403, path={"id": 1}, headers=viewer)
     for name in ("getTenants", "getNotices", "getUsage"):
         berthd.ask(name)
         berthd.ask(name, 404, headers=viewer, query={"tenant": "zebra"})
@@ -269,6 +331,30 @@ def documents(berthd, viewer):
     berthd.ask("postRollback", 400, body={})
 
 
+def planned(berthd, viewer):
+    window = "from: 2030-01-04T08:00Z\nuntil: 2030-01-04T12:00Z\n"
+    room = "kind: Reservation\nname: room\ntenant: alpha\ndevices: {H100-80: 2}\n" + window
+    fans = "kind: Maintenance\nname: fans\nnodes: 'gpu-[01-02]'\nreason: new fans\n" + window
+    for word, text, listed in (("Reservation", room, "getReservations"),
+                               ("Maintenance", fans, "getMaintenance")):
+        path = {"path": {"name": text.split()[3]}}
+        berthd.ask(f"put{word}", query={"dry_run": "true"}, body=text, **path)
+        first = berthd.ask(f"put{word}", body=text, **path)["revision"]
+        if berthd.ask(f"put{word}", body=text, **path)["revision"] != first:
+            berthd.findings.append(f"put{word}: the same again is a new revision")
+        berthd.ask(f"put{word}", 400, path={"name": "other"}, body=text)
+        berthd.ask(f"put{word}", 409, headers={"If-Match": '"999"'}, body=text, **path)
+        berthd.ask(listed)
+        berthd.ask(listed, headers=viewer)
+        berthd.ask(f"delete{word}", query={"dry_run": "true"}, **path)
+        berthd.ask(f"delete{word}", **path)
+        berthd.ask(f"delete{word}", 404, **path)
+    berthd.ask("getReservations", 404, headers=viewer, query={"tenant": "zebra"})
+    berthd.ask("getMaintenance", 401, headers={"Authorization": "Bearer berth_none"})
+    for name in ("getPolicy", "getPoolDocument"):
+        berthd.ask(name, query={"beside": "false"})
+
+
 def tokens(berthd):
     """The headers of one who may see one tenant."""
     wish = {"principal": "vera", "role": "viewer", "tenant": "alpha"}
@@ -289,6 +375,12 @@ def tokens(berthd):
 
 def of_controller(berthd, root, viewer):
     nobody = {"headers": {"Authorization": "Bearer berth_none"}}
+    berthd.ask("getQuarantine", 403, headers=viewer)
+    held, = berthd.ask("getQuarantine")["quarantine"]
+    if held["state"] != "held" or len(held["crashes"]) != 2:
+        berthd.findings.append(f"two crashes are not in quarantine: {held}")
+    berthd.ask("deleteQuarantine", path={"id": held["id"]})
+    berthd.ask("deleteQuarantine", 404, path={"id": held["id"]})
     berthd.ask("getVersion")
     berthd.ask("getVersion", 401, **nobody)
     told = berthd.ask("getOpenapi")
@@ -343,9 +435,11 @@ def played(berthd, root):
     change_workloads(berthd, ids)
     change_pool(berthd)
     documents(berthd, viewer)
+    planned(berthd, viewer)
     of_controller(berthd, root, viewer)
     own = {"queued", "allocated", "released", "requeued", "noticed", "holds_set"}
-    events(berthd, {}, own | {"node_set", "policy_in_force", "freeze_in_force", "time_set"})
+    events(berthd, {}, own | {"node_set", "policy_in_force", "freeze_in_force", "time_set",
+                               "alert_raised", "alert_acknowledged"})
     events(berthd, viewer, own)
 
 
@@ -353,8 +447,8 @@ def played(berthd, root):
 
 def exchange(berthd, node, seen=0, runs=(), wait_ms=0):
     return berthd.ask("postExchange", path={"node": node}, query={"wait_ms": wait_ms},
-                      body={"protocol": 1, "agent": "0.1.0", "boot": "b", "seen": seen,
-                            "runs": list(runs)})
+                      body={"protocol": 1, "protocols": [1, 2], "agent": "0.1.0", "boot": "b",
+                            "seen": seen, "runs": list(runs)})
 
 
 def logs(berthd, run, seen):
@@ -400,6 +494,29 @@ def attach(berthd, run, seen):
     berthd.ask("deleteAttach", 204, path=client)
     berthd.ask("deleteAttach", 410, path=client)
     berthd.ask("deleteAttach", 404, path={"session": "0a1b"})
+
+
+def certificates(berthd, root):
+    """A node enrols; its token is good for one key."""
+    with open(f"{root}/tests/corpus/certificate_request/p256", encoding="ascii") as file:
+        request = file.read()
+    with open(f"{root}/tests/corpus/certificate_request/ed25519", encoding="ascii") as file:
+        other = file.read()
+    wish = {"role": "join", "node": "gpu-02", "expires": "10m"}
+    token = berthd.ask("postToken", 201, body=wish)["token"]
+    berthd.ask("postToken", 400, body={**wish, "expires": "8d"})
+    who = {"Authorization": f"Bearer {token}"}
+    node = {"node": "gpu-02"}
+    berthd.ask("postCertificate", 403, path=node, body={"request": request})
+    berthd.ask("postCertificate", 400, path=node, headers=who, body={"request": "none"})
+    first = berthd.ask("postCertificate", path=node, headers=who, body={"request": request})
+    again = berthd.ask("postCertificate", path=node, headers=who, body={"request": request})
+    berthd.ask("postCertificate", 409, path=node, headers=who, body={"request": other})
+    if first["enrolment"] != again["enrolment"]:
+        berthd.findings.append("a repetition enrols the node anew")
+    berthd.ask("getNodes")
+    berthd.ask("deleteCertificate", path=node)
+    berthd.ask("deleteCertificate", 404, path=node)
 
 
 def with_agents(berthd):
@@ -450,8 +567,14 @@ def run(description, root, berthd):
     def played_here(controller):
         played(controller, root)
 
+    def agents_here(controller):
+        certificates(controller, root)
+        with_agents(controller)
+
+    tls = ("--listen", "tcp:127.0.0.1:0", "--tls-cert", f"{root}/tests/fixtures/tls-cert.pem",
+           "--tls-key", f"{root}/tests/fixtures/tls-key.pem")
     both = [one(description, berthd, played_here, "--simulate", "--snapshot-every", "100"),
-            one(description, berthd, with_agents, "--lease", "5s")]
+            one(description, berthd, agents_here, *tls, "--lease", "5s")]
     findings = [finding for controller in both for finding in controller.findings]
     called = set().union(*(controller.called for controller in both))
     for name in description.operations:

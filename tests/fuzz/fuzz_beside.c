@@ -1,38 +1,69 @@
-/* fuzz_beside.c - an ask for a program beside a run that is accepted names a program, or none, in
- * texts that lie within its bytes. */
+/* fuzz_beside.c - what is set can be taken away again, and nothing else changes by it. */
 #include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "agent/beside.h"
+#include "base/doc.h"
 #include "base/err.h"
-#include "base/mem.h"
-
-enum { WORDS = 16 };
+#include "base/text.h"
+#include "proto/beside.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* How many documents it holds; 0: it does not read. */
+static size_t count_of(const char *text)
+{
+        struct doc *doc;
+
+        if (doc_read_yaml("f", text, strlen(text), &doc, NULL) < 0)
+                return 0;
+        size_t count = doc_count(doc);
+        doc_free(doc);
+        return count;
+}
+
+static void check(const char *text)
+{
+        static const char small[] = "kind: Reservation\nname: fuzz-one\n";
+        struct text with = {0}, without = {0}, again = {0};
+        struct err err;
+
+        size_t count = count_of(text);
+        assert(beside_main(text, "Reservation") <= strlen(text));
+        if (beside_set(text, "Reservation", "fuzz-one", NULL, &without, &err) == 0) {
+                text_done(&without);
+                return;                 /* it has one of that name */
+        }
+        text_done(&without);
+        without = (struct text){0};
+        assert(beside_set(text, "Reservation", "fuzz-one", small, &with, &err) == 0);
+        if (count == 0) {
+                text_done(&with);
+                return;                 /* no document at all: nothing stands beside it */
+        }
+        assert(count_of(with.bytes) == count + 1);
+        assert(beside_set(with.bytes, "Reservation", "fuzz-one", NULL, &without, &err) == 0);
+        assert(count_of(without.bytes) == count);
+        /* Only a line's end may have been added. */
+        size_t length = strlen(text);
+        assert(without.size >= length && without.size <= length + 1);
+        assert(length == 0 || memcmp(without.bytes, text, length) == 0);
+        assert(beside_carry(text, with.bytes, "Reservation", &again, &err) == 0);
+        assert(count_of(again.bytes) == count + 1);
+        text_done(&again);
+        text_done(&with);
+        text_done(&without);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        const char *words[WORDS + 1];
-        struct beside_ask ask;
-        struct err err = {0};
-        char *bytes = mem_new(size + 1, 1);     /* exactly so many: a sanitizer sees one more */
-        size_t used = sizeof(struct beside_head);
+        char *text = calloc(1, size + 1);
 
-        if (!bytes)
-                return 0;
-        if (size > 0)
-                memcpy(bytes, data, size);
-        if (beside_read(bytes, size, words, WORDS, &ask, &err) < 0) {
-                assert(err.text[0] != '\0');
-        } else {
-                assert(ask.rows > 0 && ask.columns > 0 && ask.command_count <= WORDS);
-                used += strlen(ask.term) + 1;
-                for (uint32_t i = 0; i < ask.command_count; i++)
-                        used += strlen(ask.command[i]) + 1;
-                assert(used == size && !words[ask.command_count]);
-                assert(ask.command_count == 0 || ask.command[0][0]);
-        }
-        mem_free(bytes);
+        if (!text)
+                abort();
+        memcpy(text, data, size);
+        check(text);
+        free(text);
         return 0;
 }

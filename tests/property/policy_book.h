@@ -20,7 +20,7 @@
         X(LIMITS,   "nothing starts above a limit")                                     \
         X(INSIDE,   "what is protected lies inside what was promised")                  \
         X(SPARED,   "protected work is not told to stop")                               \
-        X(NOTICE,   "nobody is stopped before the notice is over")                      \
+        X(NOTICE,   "nobody is stopped who was not told to")                            \
         X(PROVEN,   "when a plan's victims are gone, its places fit exactly")           \
         X(NEEDED,   "without any one victim of a plan, they do not")                    \
         X(NEAR,     "a plan's members lie as near as they must")                        \
@@ -98,6 +98,7 @@ struct book_work {
         int64_t leave_by_ms;            /* told for a drain or maintenance; 0: not for that */
         int64_t stays_ms;               /* when it was last told that it may stay */
         bool told_idle;                 /* to stop, as nobody uses its devices */
+        bool told_moves;                /* to stop, and its plan has places for it elsewhere */
         int64_t idle_since_ms;          /* 0: in use */
         uint8_t idle_done;              /* enum idle_then: in this spell */
         bool demoted;                   /* spare by that */

@@ -186,21 +186,22 @@ static int submit(struct trial *trial, struct rng *rng, unsigned step)
         return 1;
 }
 
-/* Nobody takes away what does not run, or stops what has time left: the engine says so. */
-static int stop_early(struct trial *trial, struct rng *rng)
+/* Nobody takes away what does not run, or was not told to stop: the engine says so. What was told
+ * may leave before its notice is over. */
+static int stop_any(struct trial *trial, struct rng *rng)
 {
         struct book_work *work = any_work(rng, draw_chance(rng, 90) ? WORK_RUNS : WORK_WAITS);
 
         if (!work)
                 return 1;
-        bool may = work->notice_until_ms && book.now_ms >= work->notice_until_ms;
+        bool may = work->notice_until_ms != 0;
         int rc = trial_run(trial, &(struct input){.kind = INPUT_STOPPED,
                                                   .workload = work->request.workload});
         book.checked[PROMISE_NOTICE]++;
         return rc == 0   ? 0
                : rc < 0  ? 1
                : may     ? 1
-                         : BOOK_FAIL(&book, "workload %" PRIu64 " may be stopped before its time",
+                         : BOOK_FAIL(&book, "workload %" PRIu64 " may be stopped untold",
                                      work->request.workload);
 }
 
@@ -262,6 +263,22 @@ static int report_use(struct trial *trial, struct rng *rng)
                                  : BOOK_FAIL(&book, "what is said of the use of workload %" PRIu64
                                                     " is %s",
                                              input.use.workload, may ? "refused" : "believed");
+}
+
+/* Some where it lies already, some that do not run: refused, and nothing changes. */
+static int move(struct trial *trial, struct rng *rng)
+{
+        struct book_work *work = any_work(rng, draw_chance(rng, 95) ? WORK_RUNS : WORK_WAITS);
+        struct input input = {.kind = INPUT_MOVE_ASKED};
+
+        if (!work)
+                return 1;
+        input.move.workload = work->request.workload;
+        input.move.notice_ms = book_class(&book, work)->notice_ms;
+        if (draw_chance(rng, 40))
+                input.move.node = trial->pool.nodes[draw_below(rng,
+                                                               trial->pool.nodes_count)].name;
+        return trial_run(trial, &input) ? 1 : 0;
 }
 
 static int change_node(struct trial *trial, struct rng *rng)
@@ -371,8 +388,8 @@ static int maintain(struct trial *trial, unsigned set)
 static int run_step(struct trial *trial, unsigned step)
 {
         enum { SUBMIT, WAIT, CANCEL, HOLD, STOP, CHANGE, OBSERVE, FREEZE, MAINTAIN, POLICY, EXIT,
-               FAIL, USE, KINDS };
-        static const uint64_t weights[KINDS] = {54, 12, 4, 4, 5, 8, 2, 4, 2, 1, 4, 2, 16};
+               FAIL, USE, MOVE, KINDS };
+        static const uint64_t weights[KINDS] = {54, 12, 4, 4, 5, 8, 2, 4, 2, 1, 4, 2, 16, 6};
         struct rng rng;
         int64_t span;
 
@@ -393,7 +410,7 @@ static int run_step(struct trial *trial, unsigned step)
                 return of_work(trial, &rng, INPUT_HOLD_CHANGED,
                                draw_chance(&rng, 80) ? WORK_WAITS : WORK_RUNS);
         case STOP:
-                return stop_early(trial, &rng);
+                return stop_any(trial, &rng);
         case CHANGE:
                 return change_node(trial, &rng);
         case OBSERVE:
@@ -408,6 +425,8 @@ static int run_step(struct trial *trial, unsigned step)
                 return of_work(trial, &rng, INPUT_EXITED, WORK_RUNS);
         case USE:
                 return report_use(trial, &rng);
+        case MOVE:
+                return move(trial, &rng);
         case FAIL:
                 return of_work(trial, &rng, INPUT_FAILED, WORK_RUNS);
         default:

@@ -74,6 +74,40 @@ static void a_run_that_ended_without_its_agent_is_reported_by_the_next(void **st
         assert_int_equal(controller_times_started(world->controller, KEY(1, 1)), 1);
 }
 
+/* What an agent 0.1.0 left (tests/fixtures/agent-state-1): a run that ended without it, and one that
+ * the controller had forgotten. */
+static void the_folder_of_the_first_release_is_read(void **state)
+{
+        struct world *world = *state;
+        static struct seen_output output;
+        struct seen_run seen;
+        char command[300];
+
+        snprintf(command, sizeof command, "cp -r $BERTH_SOURCE/tests/fixtures/agent-state-1 %s/state",
+                 world->folder);
+        assert_int_equal(system(command), 0);
+        list_runs(world, run_json(world, 2, 20, "exit 9", ""));
+        agent_begin(world);
+        assert_true(controller_waits(world->controller, KEY(2, 20), "exited", &seen));
+        assert_int_equal(seen.exit_code, 5);
+        assert_true(controller_output(world->controller,
+                                      "\"kind\": \"logs\", \"workload\": 2, \"member\": 0, "
+                                      "\"epoch\": 20, \"stream\": \"stderr\", \"offset\": 0",
+                                      &output));
+        assert_int_equal(output.size, 5);
+        assert_memory_equal(output.bytes, "ends\n", 5);
+        assert_true(controller_output(world->controller,
+                                      "\"kind\": \"logs\", \"workload\": 1, \"member\": 0, "
+                                      "\"epoch\": 14, \"stream\": \"stdout\", \"offset\": 0",
+                                      &output));
+        assert_int_equal(output.size, 7);
+        assert_memory_equal(output.bytes, "before\n", 7);
+        /* An epoch as old as one that was started then starts nothing. */
+        list_runs(world, run_json(world, 1, 14, "exit 9", ""));
+        assert_true(controller_waits(world->controller, KEY(1, 14), "refused", &seen));
+        assert_string_equal(file_text(world, "state/format"), "2\n");
+}
+
 static void a_run_at_the_barrier_is_let_go_by_the_next_agent(void **state)
 {
         struct world *world = *state;
@@ -351,6 +385,7 @@ int main(int argc, char **argv)
         const struct CMUnitTest tests[] = {
                 IN_A_WORLD(a_run_goes_on_without_its_agent_and_is_taken_over),
                 IN_A_WORLD(a_run_that_ended_without_its_agent_is_reported_by_the_next),
+                IN_A_WORLD(the_folder_of_the_first_release_is_read),
                 IN_A_WORLD(a_run_at_the_barrier_is_let_go_by_the_next_agent),
                 IN_A_WORLD(a_notice_is_kept_by_the_next_agent_without_a_controller),
                 IN_A_WORLD(the_lease_is_counted_across_a_restart),

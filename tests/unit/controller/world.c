@@ -11,6 +11,7 @@
 #include "engine/memo.h"
 #include "engine/model.h"
 #include "proto/model_doc.h"
+#include "proto/protocol.h"
 #include "store/store.h"
 
 const char world_pool[] =
@@ -308,7 +309,7 @@ json_t *world_report(struct world *world, const char *name, const char *runs)
         if (!list)
                 abort();
         return world_exchange(world, name,
-                              json_pack("{s:i,s:s,s:s,s:I,s:o}", "protocol", EXCHANGE_PROTOCOL,
+                              json_pack("{s:i,s:s,s:s,s:I,s:o}", "protocol", PROTOCOL_MAX,
                                         "agent", "0.1", "boot", "b", "seen",
                                         (json_int_t)(node ? node->generation : 0), "runs", list));
 }
