@@ -28,7 +28,7 @@
 #define AGAIN_MS       200      /* after a call that failed */
 #define NODE_MAX       400
 #define PATH_MAX_BYTES (NODE_MAX + 256)
-#define PAST_COUNT     256      /* sessions that ended are remembered: the controller may ask again */
+#define PAST_COUNT     256      /* sessions are remembered: the controller may ask again */
 #define CANNOT_EXIT    126
 
 struct session {
@@ -88,7 +88,8 @@ static bool say_piece(struct session *session, const char *bytes, size_t size, i
         do {
                 size_t done = (size_t)(session->said - begin);
                 struct client_answer answer;
-                snprintf(path, sizeof path, "/v1/nodes/%s/attachments/%s/output?offset=%" PRIu64 "%s",
+                snprintf(path, sizeof path,
+                         "/v1/nodes/%s/attachments/%s/output?offset=%" PRIu64 "%s",
                          session->attaches->node, session->id, session->said, end);
                 const struct client_request request = {
                         .method = "POST",

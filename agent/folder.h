@@ -109,7 +109,7 @@ struct run_status {
         enum run_phase phase;           /* STARTING where nothing has been written yet */
         int64_t since_ms, pid;
         int exit_code, signal;
-        bool lost_contact;              /* EXITED: its supervisor ended it at the end of its lease */
+        bool lost_contact;              /* EXITED: its supervisor ended it, its lease was over */
         char reason[480];
         bool told_to_end;               /* EXITED: TERM came first, by order */
 };

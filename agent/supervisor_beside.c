@@ -101,7 +101,7 @@ static int open_terminal(const struct launch_order *order, const struct beside_a
             (ends->child_in = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC)) < 0 ||
             ioctl(ends->in, TIOCSWINSZ, &size) < 0)
                 return err_set(err, ERR_IO, "no terminal can be made: %s", strerror(errno));
-        /* Programs open it by its name too. Where we may not give it away it is ours, as they are. */
+        /* Programs open it by its name too. Where we may not give it away, it and they are ours. */
         if (fchown(ends->child_in, order->uid, (gid_t)-1) < 0 && geteuid() == 0)
                 return err_set(err, ERR_IO, "its terminal: %s", strerror(errno));
         ends->out = fcntl(ends->in, F_DUPFD_CLOEXEC, 3);

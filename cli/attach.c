@@ -44,7 +44,7 @@ static const char details[] =
         "work. The exit code is the command's, or 128 and the signal that ended it.\n"
         "\n"
         "~. at the beginning of a line closes the terminal, ~? says what else there is. Without a\n"
-        "terminal (or with -T) input and output are plain pipes, with standard error in the output.\n"
+        "terminal (or with -T) input and output are plain pipes, and errors go to the output.\n"
         "\n"
         "Whoever may cancel the work may do this; it stands in the log, with who and why.\n"
         "\n"

@@ -39,7 +39,8 @@ int attach_have(struct attach_pipe *pipe, uint64_t offset, struct err *err)
 {
         if (offset < pipe->from || offset > pipe->from + pipe->size)
                 return err_set(err, ERR_INPUT,
-                               "query 'offset': %" PRIu64 " is not between %" PRIu64 " and %" PRIu64,
+                               "query 'offset': %" PRIu64 " is not between %" PRIu64
+                               " and %" PRIu64,
                                offset, pipe->from, pipe->from + pipe->size);
         uint32_t done = (uint32_t)(offset - pipe->from);
         memmove(pipe->bytes, pipe->bytes + done, pipe->size - done);

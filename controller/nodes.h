@@ -25,7 +25,7 @@ struct node_entry {
         /* Its agent: */
         bool connected;                 /* spoke within its lease */
         int64_t seen_ms;                /* when it last did */
-        int64_t leased_ms;              /* the same on live_steady_ms(): its lease counts from then */
+        int64_t leased_ms;              /* the same on live_steady_ms(): begins its lease */
         bool reported;                  /* ... since the controller started */
         bool has_clock;                 /* of this boot: */
         int64_t clock_ms;               /* live_steady_ms() less its machine's steady clock, as the

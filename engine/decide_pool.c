@@ -81,7 +81,8 @@ bool continues_silent(const struct state *state, const struct workload *workload
 }
 
 /* Whether it may go on, unheard of, on another node than this. */
-static bool goes_on_beyond(const struct state *state, const struct workload *workload, uint32_t node)
+static bool goes_on_beyond(const struct state *state, const struct workload *workload,
+                           uint32_t node)
 {
         if (!continues_silent(state, workload))
                 return false;

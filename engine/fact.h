@@ -20,7 +20,7 @@ struct maintenance;
         X(EXITED, "exited", false)             /* ended well */ \
         X(FAILED, "failed", false)             /* ended badly */ \
         X(STOPPED, "stopped", false)           /* told to, and gone: its devices are free */ \
-        X(LOST, "lost", false)                 /* ended for want of contact: no fault of its own */ \
+        X(LOST, "lost", false)                 /* ended for want of contact: no fault of its */ \
         X(CHECKPOINTED, "checkpointed", false) /* what it did so far is durable */ \
         X(STOP_ASKED, "stop_asked", true)      /* by its owner, or an operator */ \
         X(MOVE_ASKED, "move_asked", true)      /* ... to go on somewhere else */ \

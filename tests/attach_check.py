@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Terminals beside running work, as a user has them: a real controller, a real agent, real terminals.
+"""Terminals beside running work, as a user has them: real controller, real agent, real terminals.
 
 attach_check.py BERTHD BERTH_AGENT BERTH
 """

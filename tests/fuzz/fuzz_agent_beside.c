@@ -1,5 +1,5 @@
-/* fuzz_agent_beside.c - an ask for a program beside a run that is accepted names a program, or none, in
- * texts that lie within its bytes. */
+/* fuzz_agent_beside.c - an ask for a program beside a run that is accepted names a program, or
+ * none, in texts that lie within its bytes. */
 #include <assert.h>
 #include <string.h>
 

@@ -49,8 +49,8 @@ static void see_join(struct sim *sim, const struct state *state, const struct fa
                         sim->machines[m].joins = true;
 }
 
-/* What continues on a silent node is still the pool's; but for what the same report says has a broken
- * device: that is given up as anywhere, gangs as a whole, and told to end. */
+/* What continues on a silent node is still the pool's; but for what the same report says has a
+ * broken device: that is given up as anywhere, gangs as a whole, and told to end. */
 static bool is_kept(const struct sim *sim, const struct machine *machine,
                     const struct sim_run *run)
 {

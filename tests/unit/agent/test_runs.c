@@ -198,7 +198,7 @@ static void all_is_over_before_the_lease_is(void **state)
         }
 }
 
-/* Asked to end for another reason shortly before, or found late: it is over by then all the same. */
+/* Asked to end for another reason shortly before, or found late: it is over by then as well. */
 static void a_lease_cuts_other_ends_short(void **state)
 {
         (void)state;

@@ -147,7 +147,7 @@ static void a_session_is_over_in_its_time(void **state)
         it->is_taken = true;
         assert_null(attachment_over(it, 1000 + ATTACH_GRACE_MS));
         check_has(attachment_over(it, 1001 + ATTACH_GRACE_MS), "nobody has looked");
-        it->out.reader.exchange = (struct http_exchange *)(uintptr_t)8;        /* its client waits */
+        it->out.reader.exchange = (struct http_exchange *)(uintptr_t)8; /* its client waits */
         assert_null(attachment_over(it, 1000 + ATTACH_AGENT_MS));
         check_has(attachment_over(it, 1001 + ATTACH_AGENT_MS), "node does not answer");
         it->in.reader.exchange = it->out.reader.exchange;

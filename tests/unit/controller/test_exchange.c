@@ -651,7 +651,7 @@ static void what_ended_for_want_of_contact_is_lost_and_has_not_failed(void **sta
                             "stop_at_lease");
         say(id, 1, RUNNING);
         say(id, 0, "\"phase\":\"exited\",\"signal\":15,\"lost_contact\":true");
-        assert_int_equal(world_work(&world, id)->epoch, epoch);         /* the other one ends first */
+        assert_int_equal(world_work(&world, id)->epoch, epoch); /* the other one ends first */
         say(id, 1, TERMED);
         expect_row(id, "live");
         assert_int_not_equal(world_work(&world, id)->epoch, epoch);

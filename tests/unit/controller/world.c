@@ -289,7 +289,8 @@ json_t *world_exchange(struct world *world, const char *name, json_t *report)
 
         world->err = (struct err){0};
         if (node && node->described)
-                rc = exchange_read(node, report, world->now_ms, world->steady_ms, &seen, &world->err);
+                rc = exchange_read(node, report, world->now_ms, world->steady_ms, &seen,
+                                   &world->err);
         if (rc == 0)
                 rc = take_report(world, node, report);
         if (rc == 0)
