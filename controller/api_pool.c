@@ -186,7 +186,7 @@ static void answer_health(struct api *api, struct http_exchange *exchange)
 {
         struct writer_stats stats;
         int64_t cycle_ms = api_now_ms() - core_state(api->live->core)->now_ms;
-        char text[512];
+        char text[2048];
 
         core_stats(api->live->core, &stats);
         bool good = stats.state == WRITER_WORKING && stats.busy_ms < 10000 && cycle_ms < 60000;
@@ -197,6 +197,7 @@ static void answer_health(struct api *api, struct http_exchange *exchange)
                                  (json_int_t)stats.durable_seq);
         if (stats.state == WRITER_FAILED)
                 view_set(json, "store", json_string(stats.failure.text));
+        view_set(json, "worker", view_worker(api->live));
         size_t size = json_dumpb(json, text, sizeof text, JSON_COMPACT);
         json_decref(json);
         http_answer(exchange, good ? 200 : 503, "application/json", text,

@@ -31,6 +31,8 @@ const char *view_state(const struct live *live, const struct work *work);
 
 json_t *view_queue(struct live *live, const char *tenant, uint32_t limit);
 json_t *view_pool(struct live *live);
+/* The process beside it: {"up", "starts", "silent_ms", "trouble"}, or null where there is none. */
+json_t *view_worker(const struct live *live);
 json_t *view_node(struct live *live, const struct node_entry *node, bool who);
 json_t *view_tenants(struct live *live, const char *tenant);
 json_t *view_notices(struct live *live, const char *tenant);

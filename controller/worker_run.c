@@ -273,6 +273,7 @@ static void be_a_child(void)
         static const char most[] = "500";
 
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)prctl(PR_SET_NAME, "berthd-worker");
         (void)setpriority(PRIO_PROCESS, 0, NICE);
         FILE *file = fopen("/proc/self/oom_score_adj", "we");
         if (file) {
