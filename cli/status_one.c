@@ -45,8 +45,8 @@ static void put_eta(const json_t *workload, FILE *file)
 
         if (json_is_object(eta))
                 fprintf(file,
-                        "  %-12s %s, nine times in ten before %s (held in %s %% of cases; foretold "
-                        "%s)\n",
+                        "  %-12s %.16s, nine times in ten before %.16s (held in %s %% of cases; "
+                        "foretold %.16s)\n",
                         "expected", json_in_clean(eta, "p50", p50), json_in_clean(eta, "p90", p90),
                         json_in_words(eta, "covered_pct", percent),
                         json_in_clean(eta, "foretold", told));

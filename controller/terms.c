@@ -44,22 +44,24 @@ json_t *terms_eta(const struct live *live, uint32_t slot)
         return eta;
 }
 
-static json_t *span_from_now(const struct live *live, int64_t at_ms)
+static json_t *span_to(const struct live *live, const struct workload *workload, uint32_t after_s,
+                       bool exact)
 {
         int64_t now_ms = core_now_ms(live->core);
+        int64_t at_ms = exact ? workload->eta_at_ms + INT64_C(1000) * after_s
+                              : eta_ms(workload, after_s);
 
+        if (!has_eta(workload))
+                return json_null();
         return json_integer(at_ms > now_ms ? at_ms - now_ms : 0);
 }
 
-void terms_eta_spans(const struct live *live, uint32_t slot, json_t *row)
+void terms_eta_spans(const struct live *live, uint32_t slot, bool exact, json_t *row)
 {
         const struct workload *workload = &core_state(live->core)->workloads[slot];
-        bool known = has_eta(workload);
 
-        view_set(row, "starts_in_ms",
-                 known ? span_from_now(live, eta_ms(workload, workload->eta_p50_s)) : json_null());
-        view_set(row, "starts_in_p90_ms",
-                 known ? span_from_now(live, eta_ms(workload, workload->eta_p90_s)) : json_null());
+        view_set(row, "starts_in_ms", span_to(live, workload, workload->eta_p50_s, exact));
+        view_set(row, "starts_in_p90_ms", span_to(live, workload, workload->eta_p90_s, exact));
 }
 
 static bool asks_the_same(const struct state *state, const struct bucket *bucket,
@@ -88,7 +90,7 @@ json_t *terms_like(const struct live *live, const struct request *request)
                 return json_null();
         json_t *json = json_object();
         view_set(json, "workload", json_integer((json_int_t)state->workloads[like].id));
-        terms_eta_spans(live, like, json);
+        terms_eta_spans(live, like, false, json);
         view_set(json, "eta", terms_eta(live, like));
         return json;
 }

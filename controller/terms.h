@@ -6,6 +6,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct live;
@@ -14,8 +15,9 @@ struct request;
 /* {"p50", "p90", "covered_pct", "foretold"} of waiting work, or null: there is no reliable estimate.
  * Times are rounded as a tenant sees them (docs/explain.md, V4). */
 json_t *terms_eta(const struct live *live, uint32_t slot);
-/* The same as milliseconds from now, for lists; null where there is none. */
-void terms_eta_spans(const struct live *live, uint32_t slot, json_t *row);
+/* The same as milliseconds from now, for lists; null where there is none. `exact`: for who sees the
+ * whole pool. */
+void terms_eta_spans(const struct live *live, uint32_t slot, bool exact, json_t *row);
 
 /* The estimate for the newest work that asks for the same, of its tenant and class, and waits: a
  * new one would start after it. {"workload", "eta"}, or null. */
