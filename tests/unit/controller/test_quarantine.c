@@ -315,6 +315,58 @@ static void where_the_list_is_full_the_oldest_suspect_makes_room(void **state)
         assert_string_equal(entry_at(1)->kind, "GET /v1/1");
 }
 
+/* ---- agents, whose reports nobody can take back ---- */
+
+static int begin_agents(void **state)
+{
+        (void)state;
+        world_init(&world, "quarantine");
+        world_furnish(&world);
+        json_decref(world_report(&world, "n1", "[]"));
+        open_again();
+        crash_ms = world.now_ms;
+        return 0;
+}
+
+static bool report(const char *phase, uint64_t first, uint64_t second)
+{
+        char runs[400];
+        const struct work *a = world_work(&world, first), *b = world_work(&world, second);
+        snprintf(runs, sizeof runs,
+                 "[{\"workload\":%u,\"member\":0,\"epoch\":%u,%s},"
+                 "{\"workload\":%u,\"member\":0,\"epoch\":%u,%s}]",
+                 (unsigned)first, a ? (unsigned)a->epoch : 0, phase, (unsigned)second,
+                 b ? (unsigned)b->epoch : 0, phase);
+        json_t *answer = world_report(&world, "n1", runs);
+        json_decref(answer);
+        return answer != NULL;
+}
+
+static void an_end_that_is_held_holds_up_nobody_else(void **state)
+{
+        (void)state;
+        char body[64], row[32], detail[512];
+        uint64_t bad = world_job(&world, "web", "bad", 1),
+                 good = world_job(&world, "web", "good", 1);
+        assert_true(report("\"phase\":\"running\"", bad, good));
+        snprintf(body, sizeof body, "{\"input\":\"exited\",\"workload\":%u}", (unsigned)bad);
+        crash("input", "exited", body);
+        crash("input", "exited", body);
+        assert_true(report("\"phase\":\"exited\",\"exit_code\":0", bad, good));
+        world_row(&world, good, row, detail);
+        assert_string_equal(row, "succeeded");
+        world_tick(&world, 1000);
+        assert_true(world_work(&world, bad)->quarantined);
+        assert_true(report("\"phase\":\"exited\",\"exit_code\":0", bad, good));
+        struct act *act = world_act(&world);
+        assert_int_equal(quarantine_release(quarantine, act, entry_at(0)->id, NULL), 0);
+        world_commit(&world, act, NULL);
+        world_settle(&world);
+        world_tick(&world, 1000);               /* told again, by itself */
+        world_row(&world, bad, row, detail);
+        assert_string_equal(row, "succeeded");
+}
+
 /* ---- the handler ---- */
 
 enum how { BY_ASSERT, BY_FAULT, BY_HANGING, BY_OVERFLOW, BY_REQUEST, OUTSIDE, HOWS };
@@ -494,6 +546,8 @@ int main(void)
                                                 end),
                 cmocka_unit_test_setup_teardown(
                         where_the_list_is_full_the_oldest_suspect_makes_room, begin, end),
+                cmocka_unit_test_setup_teardown(an_end_that_is_held_holds_up_nobody_else,
+                                                begin_agents, end),
                 cmocka_unit_test(a_crash_of_each_kind_is_written_down),
                 cmocka_unit_test(another_thread_blames_nothing),
                 cmocka_unit_test(records_that_are_cut_or_no_records),
