@@ -144,27 +144,47 @@ static void crash_by_submit(void)
 
 /* ---- marks ---- */
 
-static uint64_t mark_of(const char *head, const char *body)
+static struct quarantine_marks marks_of(const char *head, const char *body)
 {
         return quarantine_mark(CRASH_INPUT, head, strlen(head), body, strlen(body));
 }
 
-static void what_means_the_same_has_the_same_mark(void **state)
+static void what_is_the_same_has_a_mark_in_common(void **state)
 {
         (void)state;
-        char *first = submitted(1, 2, job), *again = submitted(99, 2, job),
-             *theirs = submitted(1, 3, job), *other = submitted(1, 2, "kind: Workload\n");
-        assert_int_equal(mark_of("submitted", first), mark_of("submitted", again));
-        assert_int_not_equal(mark_of("submitted", first), mark_of("submitted", theirs));
-        assert_int_not_equal(mark_of("submitted", first), mark_of("submitted", other));
-        assert_int_equal(mark_of("exited", "{\"input\":\"exited\",\"workload\":5}"),
-                         mark_of("exited", "{\"workload\":5,\"input\":\"exited\"}"));
-        assert_int_not_equal(mark_of("exited", "{\"input\":\"exited\",\"workload\":5}"),
-                             mark_of("exited", "{\"input\":\"exited\",\"workload\":6}"));
-        assert_int_not_equal(mark_of("a", ""), mark_of("b", ""));
-        char *all[] = {first, again, theirs, other};
-        for (size_t i = 0; i < ARRAY_LEN(all); i++)
-                mem_free(all[i]);
+        static const struct { const char *a, *b; bool same; } rows[] = {
+#define REQUEST(rest) "{\"input\":\"submitted\",\"request\":{" rest
+#define NAMED(name) "},\"document\":\"name: " name "\"}"
+                {REQUEST("\"workload\":1" NAMED("a")),
+                 REQUEST("\"workload\":9" NAMED("a")), true},
+                /* A sweep: other names, and the engine sees the same. */
+                {REQUEST("\"workload\":1" NAMED("a")),
+                 REQUEST("\"workload\":9" NAMED("b")), true},
+                /* Words that were numbered in another order; a start that was "in an hour". */
+                {REQUEST("\"need\":{\"where\":1}" NAMED("a")),
+                 REQUEST("\"need\":{\"where\":2}" NAMED("a")), true},
+                {REQUEST("\"start_ms\":1" NAMED("a")),
+                 REQUEST("\"start_ms\":2" NAMED("b")), true},
+                {REQUEST("\"need\":{\"where\":1}" NAMED("a")),
+                 REQUEST("\"need\":{\"where\":2}" NAMED("b")), false},
+                {REQUEST("\"tenant\":1" NAMED("a")), REQUEST("\"tenant\":2" NAMED("a")), false},
+                /* The later tasks of an array bring no document. */
+                {REQUEST("\"workload\":1,\"array\":3}}"),
+                 REQUEST("\"workload\":2,\"array\":4}}"), true},
+                {"{\"input\":\"exited\",\"workload\":5}",
+                 "{\"workload\":5,\"input\":\"exited\"}", true},
+                {"{\"input\":\"exited\",\"workload\":5}",
+                 "{\"input\":\"exited\",\"workload\":6}", false},
+                {"", "", true}, {"x", "y", false}, {"[1]", "[2]", false},
+        };
+        for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
+                const struct quarantine_marks a = marks_of("k", rows[r].a),
+                                              b = marks_of("k", rows[r].b),
+                                              other = marks_of("l", rows[r].b);
+                if (quarantine_is_same(&a, &b) != rows[r].same)
+                        fail_msg("%s, %s", rows[r].a, rows[r].b);
+                assert_false(quarantine_is_same(&a, &other));
+        }
 }
 
 /* ---- the list ---- */
@@ -533,7 +553,7 @@ static void records_that_are_cut_or_no_records(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_means_the_same_has_the_same_mark),
+                cmocka_unit_test(what_is_the_same_has_a_mark_in_common),
                 cmocka_unit_test_setup_teardown(the_third_try_is_refused, begin, end),
                 cmocka_unit_test_setup_teardown(it_outlives_the_controller_and_its_release_does_too,
                                                 begin, end),
