@@ -10,8 +10,8 @@
 #include "base/str.h"
 #include "controller/quarantine.h"
 
-/* A workload that is submitted again gets another number; so does what waits for it, and a start that
- * was said as "in an hour" is another one. */
+/* A workload that is submitted again gets another number; so does what waits for it, and a start
+ * that was said as "in an hour" is another one. */
 static void drop_numbers(json_t *input)
 {
         static const char *const own[] = {"pool", "revision"};
