@@ -116,6 +116,7 @@ struct reported {
         enum phase phase;
         int32_t exit_code, signal;
         bool lost_contact;              /* EXITED: its agent ended it at the end of its lease */
+        bool told_to_end;               /* EXITED: with TERM, so 0 does not mean that it is done */
         const char *reason;             /* REFUSED: why; NULL: not said */
 };
 
@@ -136,6 +137,7 @@ static bool read_run(const json_t *run, struct reported *ret)
                 .exit_code = (int32_t)json_integer_value(json_object_get(run, "exit_code")),
                 .signal = (int32_t)json_integer_value(json_object_get(run, "signal")),
                 .lost_contact = json_is_true(json_object_get(run, "lost_contact")),
+                .told_to_end = json_is_true(json_object_get(run, "told_to_end")),
                 .reason = json_string_value(json_object_get(run, "reason"))};
         return true;
 }
@@ -290,7 +292,8 @@ static int apply_run(struct live *live, struct act *act, struct node_entry *node
         if (reported->phase == PHASE_REFUSED)
                 work_set_reason(work, reported->reason);
         member->failed = reported->phase == PHASE_REFUSED || reported->exit_code != 0 ||
-                         reported->signal != 0;
+                         reported->signal != 0 || reported->lost_contact ||
+                         reported->told_to_end;
         if (member->failed && !work->failed_first)
                 work->failed_first = (uint16_t)(member - work->members + 1);
         return live_settle(live, act, work, err);

@@ -78,7 +78,7 @@ def story_preempted_and_deaf(programs, folder):
 def story_controller_dies_in_a_notice(programs, folder):
     """berthd is killed while a notice runs: it is neither repeated nor prolonged, and it holds."""
     with Story(programs, folder, notice="4s") as it:
-        it.submit("victim", DEAF.replace("'say term'", "'say term; exit 75'"), devices=2,
+        it.submit("victim", DEAF.replace("'say term'", "'say term; exit 0'"), devices=2,
                   checkpoint=SIGNAL)
         it.wait_said("victim", "beat")
         it.submit("promised", devices=2, tenant="web")
@@ -101,7 +101,7 @@ def story_controller_dies_in_a_notice(programs, folder):
 def story_controller_away_when_a_notice_ends(programs, folder):
     """The agent keeps to a notice while berthd is away."""
     with Story(programs, folder, notice="2s", lease="30s") as it:
-        it.submit("victim", DEAF.replace("'say term'", "'say term; exit 75'"), devices=2,
+        it.submit("victim", DEAF.replace("'say term'", "'say term; exit 0'"), devices=2,
                   checkpoint=SIGNAL)
         it.wait_said("victim", "beat")
         it.submit("promised", devices=2, tenant="web")
@@ -178,7 +178,7 @@ def story_cancelled_in_each_state(programs, folder):
             it.pool.berth("cancel", "starting")
         it.wait("starting", "cancelled")
         check(not it.said("queued"), "what was cancelled in the queue has run")
-        it.submit("stopping", DEAF.replace("'say term'", "'say term; exit 75'"), devices=2,
+        it.submit("stopping", DEAF.replace("'say term'", "'say term; exit 0'"), devices=2,
                   checkpoint=SIGNAL)
         it.wait_said("stopping", "beat")
         it.submit("promised", devices=2, tenant="web")

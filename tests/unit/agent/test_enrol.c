@@ -287,10 +287,14 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
+        static const char *const logs[] = {"berthd.log", "n1.log", "n2.log", "n3.log", "odd.log"};
         char command[100];
         (void)state;
         end(&pool.agent, SIGTERM);
         end(&pool.berthd, SIGTERM);
+        for (size_t l = 0; l < ARRAY_LEN(logs); l++)
+                if (strstr(text_of(logs[l]), "Sanitizer"))
+                        fail_msg("%s: %s", logs[l], text_of(logs[l]));
         snprintf(command, sizeof command, "rm -rf %s", pool.folder);
         return system(command);
 }

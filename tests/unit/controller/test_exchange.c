@@ -439,6 +439,27 @@ static void work_that_leaves_before_its_notice_is_over_has_not_failed(void **sta
         assert_int_equal(world_work(&world, id)->stops, 1);
 }
 
+/* Many a program that is told to end does so well, and is not done. */
+static void what_exits_well_after_term_waits_again(void **state)
+{
+        static const char *const ends[] = {"", ",\"told_to_end\":true"};
+
+        (void)state;
+        for (unsigned told = 0; told < 2; told++) {
+                char name[2] = {(char)('a' + told), '\0'}, end_of[100];
+                uint64_t id = world_job(&world, "web", name, 1);
+                const struct input asked = {.kind = INPUT_STOP_ASKED, .stop = {.workload = id}};
+                say(id, 0, RUNNING);
+                struct act *act = world_act(&world);
+                assert_int_equal(core_input(act, &asked, NULL, &world.err), 0);
+                world_commit(&world, act, NULL);
+                world_settle(&world);
+                snprintf(end_of, sizeof end_of, WELL "%s", ends[told]);
+                say(id, 0, end_of);
+                expect_row(id, told ? "live" : "succeeded");
+        }
+}
+
 /* The members that are ended because of it say nothing of why it failed. */
 static void a_gang_fails_as_its_first_member_did(void **state)
 {
@@ -717,6 +738,7 @@ int main(void)
                 T(what_is_said_of_another_run_means_nothing),
                 T(a_gang_goes_when_all_of_it_is_ready),
                 T(a_gang_ends_as_a_whole),
+                T(what_exits_well_after_term_waits_again),
                 T(a_gang_fails_as_its_first_member_did),
                 T(a_replica_that_ended_comes_back),
                 T(a_member_that_ended_well_lets_the_others_go_on),
