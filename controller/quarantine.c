@@ -187,7 +187,8 @@ static int refuse(const struct quarantine_entry *entry, struct err *err)
         return err_set(err, ERR_QUARANTINED,
                        "%s%s%s, or what asks for the same, has crashed the controller %zu times, "
                        "last at %s, and is not tried again: change it; or an operator lets it "
-                       "try again, best with another version: 'berth quarantine release %" PRIu64 "'",
+                       "try again, best with another version: 'berth quarantine release "
+                       "%" PRIu64 "'",
                        entry->kind, entry->what[0] ? " " : "", entry->what,
                        quarantine_crashes_of(entry), at, entry->id);
 }

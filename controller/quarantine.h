@@ -6,8 +6,8 @@
  * An input, or a request of the API, is known again by its *marks*: a hash of what it means,
  * without the numbers that differ from try to try; and, of work that is submitted, one of all that
  * the engine sees of it, so that a sweep of a hundred names is one thing. After the first crash it
- * is a *suspect*; after QUARANTINE_CRASHES of them within QUARANTINE_WITHIN_MS it is *held*: refused
- * with -ERR_QUARANTINED until an operator lets it go. A suspect that is not heard of for so long is
+ * is a *suspect*; after QUARANTINE_CRASHES within QUARANTINE_WITHIN_MS it is *held*: refused with
+ * -ERR_QUARANTINED until an operator lets it go. A suspect that is not heard of for so long is
  * forgotten, and a tick that passes is no suspect any more: all ticks look alike.
  *
  * Where inputs of QUARANTINE_KINDS kinds have crashed the engine within QUARANTINE_ENGINE_MS, what
