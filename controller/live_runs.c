@@ -5,6 +5,7 @@
 #include "controller/nodes.h"
 #include "controller/simulated.h"
 #include "controller/works.h"
+#include "engine/decide.h"
 #include "engine/order.h"
 
 #define SERVICE_PAUSE_MS 10000          /* between two starts of a replica */
@@ -67,6 +68,30 @@ int live_restart(struct live *live, struct act *act, const struct work *work, bo
         if (!now && state->accounts && slot != NONE)
                 input.stop.notice_ms = class_of(state, state->workloads[slot].bucket)->notice_ms;
         return core_input(act, &input, NULL, err);
+}
+
+int live_move(struct live *live, struct act *act, const struct work *work, uint32_t to,
+              bool dry_run, const struct fact **ret_facts, uint32_t *ret_count, struct err *err)
+{
+        const struct state *state = core_state(live->core);
+        uint32_t slot = state_workload(state, work->id);
+        struct input input = {.kind = INPUT_MOVE_ASKED,
+                              .move = {.workload = work->id, .node = to}};
+        struct group group;
+        int rc;
+
+        if (state->accounts && slot != NONE)
+                input.move.notice_ms = class_of(state, state->workloads[slot].bucket)->notice_ms;
+        if (!dry_run) {
+                rc = core_input(act, &input, NULL, err);
+                *ret_facts = core_facts(act, ret_count);
+                return rc;
+        }
+        rc = engine_decide(state, core_memo(live->core), &input, core_now_ms(live->core), 0, &group,
+                           err);
+        *ret_facts = group.facts;
+        *ret_count = rc < 0 ? 0 : group.count;
+        return rc < 0 ? rc : 0;
 }
 
 struct tally {
