@@ -77,7 +77,7 @@ def story_preempted_and_deaf(programs, folder):
 
 
 def story_gang_preempted(programs, folder):
-    """One device of a gang is promised to others: all of it saves, leaves, and comes back together."""
+    """A place of a gang is promised to others: all of it saves, leaves and comes back."""
     with Story(programs, folder, nodes=2, devices=1, notice="20s", protect=1) as it:
         it.submit("gang", SAVES, members=2, checkpoint=SIGNAL)
         for member in (0, 1):
