@@ -157,6 +157,16 @@ struct core_watch {
 #define CORE_WATCHES_MAX 8
 void core_watch(struct core *core, const struct core_watch *watch);
 
+/* Asked for every input before it is decided, as it will be logged: what is not 0 is its answer, and
+ * nothing of it is decided or logged. `decided`: it was, within that act. */
+struct core_guard {
+        void *arg;
+        int (*may)(void *arg, enum input_kind kind, const char *body, size_t size,
+                   struct err *err);
+        void (*decided)(void *arg, struct act *act, enum input_kind kind);
+};
+void core_guard_set(struct core *core, const struct core_guard *guard);
+
 /* ---- the writer ---- */
 
 /* After the caller's thread was woken: tells who waits, recovers after a failure. 0, or a

@@ -58,6 +58,7 @@ struct core {
         struct core_figures figures;
         struct core_watch watches[CORE_WATCHES_MAX];
         unsigned watches_count;
+        struct core_guard guard;        /* zeroed: none */
 };
 
 /* core_durable.c: who waits for the disk. False: there is no room for one more. */

@@ -328,7 +328,7 @@ static int apply_checkpoints(struct live *live, struct act *act, const struct no
                         (uint64_t)json_integer_value(json_object_get(it, "workload"));
                 input.checkpoint.age_ms = age_of(live, node, at);
                 int rc = core_input(act, &input, NULL, err);
-                if (rc)
+                if (rc && rc != -ERR_QUARANTINED)
                         return rc;
         }
         return 0;
@@ -348,7 +348,8 @@ static int apply_health(struct live *live, struct act *act, struct node_entry *n
         if (rc)
                 return rc;
         input.node.broken = all_broken(node, report);
-        return core_input(act, &input, NULL, err);
+        rc = core_input(act, &input, NULL, err);
+        return rc == -ERR_QUARANTINED ? 0 : rc; /* what else it reports counts */
 }
 
 int exchange_apply(struct live *live, struct act *act, struct node_entry *node,

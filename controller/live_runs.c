@@ -5,6 +5,7 @@
 #include "controller/nodes.h"
 #include "controller/simulated.h"
 #include "controller/works.h"
+#include "engine/decide.h"
 #include "engine/order.h"
 
 #define SERVICE_PAUSE_MS 10000          /* between two starts of a replica */
@@ -23,6 +24,19 @@ static void touch_all(struct live *live, const struct work *work, uint64_t seq)
                 if (node)
                         live_touch(live, node, seq);
         }
+}
+
+int live_tell(struct live *live, struct act *act, const struct input *input, struct err *err)
+{
+        int rc = core_input(act, input, NULL, err);
+        struct work *work = works_find(core_works(live->core), input->workload);
+
+        if (work)
+                work->quarantined = rc == -ERR_QUARANTINED;
+        if (rc != -ERR_QUARANTINED)
+                return rc;
+        live->unsettled = true;
+        return 0;
 }
 
 int live_cancel(struct live *live, struct act *act, struct work *work, struct err *err)
@@ -54,6 +68,30 @@ int live_restart(struct live *live, struct act *act, const struct work *work, bo
         if (!now && state->accounts && slot != NONE)
                 input.stop.notice_ms = class_of(state, state->workloads[slot].bucket)->notice_ms;
         return core_input(act, &input, NULL, err);
+}
+
+int live_move(struct live *live, struct act *act, const struct work *work, uint32_t to,
+              bool dry_run, const struct fact **ret_facts, uint32_t *ret_count, struct err *err)
+{
+        const struct state *state = core_state(live->core);
+        uint32_t slot = state_workload(state, work->id);
+        struct input input = {.kind = INPUT_MOVE_ASKED,
+                              .move = {.workload = work->id, .node = to}};
+        struct group group;
+        int rc;
+
+        if (state->accounts && slot != NONE)
+                input.move.notice_ms = class_of(state, state->workloads[slot].bucket)->notice_ms;
+        if (!dry_run) {
+                rc = core_input(act, &input, NULL, err);
+                *ret_facts = core_facts(act, ret_count);
+                return rc;
+        }
+        rc = engine_decide(state, core_memo(live->core), &input, core_now_ms(live->core), 0, &group,
+                           err);
+        *ret_facts = group.facts;
+        *ret_count = rc < 0 ? 0 : group.count;
+        return rc < 0 ? rc : 0;
 }
 
 struct tally {
@@ -148,7 +186,7 @@ int live_cancel_lost(struct live *live, struct act *act, uint32_t node, uint32_t
 
         while (rc == 0 && (input.workload = unwanted_on(live, node, devices)))
                 rc = core_input(act, &input, NULL, err);
-        return rc;
+        return rc == -ERR_QUARANTINED ? 0 : rc;
 }
 
 static int settle_late(struct live *live, struct act *act, struct work *work, struct err *err)
@@ -157,7 +195,7 @@ static int settle_late(struct live *live, struct act *act, struct work *work, st
 
         if (work->epoch)
                 return live_settle(live, act, work, err);
-        return work->wish == WISH_CANCEL ? core_input(act, &cancelled, NULL, err) : 0;
+        return work->wish == WISH_CANCEL ? live_tell(live, act, &cancelled, err) : 0;
 }
 
 /* Numbers first: settling moves works about. */
@@ -200,7 +238,7 @@ int live_settle(struct live *live, struct act *act, struct work *work, struct er
                 }
                 const struct input input = {.kind = ending_of(live, work, &tally),
                                             .workload = work->id};
-                return core_input(act, &input, NULL, err);
+                return live_tell(live, act, &input, err);
         }
         if (tally.failed > 0 && is_in_notice(live, work)) {
                 work->left_told = true;

@@ -11,6 +11,7 @@
 #include "controller/events.h"
 #include "controller/live.h"
 #include "controller/nodes.h"
+#include "controller/quarantine.h"
 #include "controller/room.h"
 #include "controller/usage.h"
 #include "controller/works.h"
@@ -379,6 +380,23 @@ static void write_events(struct text *text, const struct metrics *metrics)
                figures.cut);
 }
 
+static void write_quarantine(struct text *text, const struct metrics *metrics)
+{
+        const struct quarantine_entry *entry;
+        uint64_t held = 0, suspects = 0;
+        uint32_t cursor = 0;
+
+        while ((entry = quarantine_next(metrics->quarantine, &cursor)))
+                *(entry->is_held ? &held : &suspects) += 1;
+        head(text, "berth_quarantine", "gauge", "Inputs that have crashed the controller.");
+        labelled(text, "berth_quarantine", "state", "held", held);
+        labelled(text, "berth_quarantine", "state", "suspect", suspects);
+        number(text, "berth_quarantine_refused_total", "counter", "Inputs that were not tried again.",
+               quarantine_refused(metrics->quarantine));
+        number(text, "berth_crashes_found", "gauge", "Crashes that this start found records of.",
+               quarantine_crashes(metrics->quarantine));
+}
+
 void metrics_write(struct metrics *metrics, int64_t now_ms, struct text *text)
 {
         write_units(text, metrics->live);
@@ -392,11 +410,13 @@ void metrics_write(struct metrics *metrics, int64_t now_ms, struct text *text)
         write_alerts(text, metrics->live->alerts);
         write_http(text, metrics);
         write_events(text, metrics);
+        write_quarantine(text, metrics);
 }
 
 /* ---- life ---- */
 
-struct metrics *metrics_new(struct live *live, const struct events *events)
+struct metrics *metrics_new(struct live *live, const struct events *events,
+                            const struct quarantine *quarantine)
 {
         struct metrics *metrics = mem_new(1, sizeof *metrics);
 
@@ -404,6 +424,7 @@ struct metrics *metrics_new(struct live *live, const struct events *events)
                 return NULL;
         metrics->live = live;
         metrics->events = events;
+        metrics->quarantine = quarantine;
         metrics->requests = mem_new(api_routes_count + 1, sizeof *metrics->requests);
         if (!metrics->requests) {
                 mem_free(metrics);

@@ -82,6 +82,8 @@ const char *view_state(const struct live *live, const struct work *work)
                 return "unknown";
         if (workload->members_placed == 0)
                 return workload->holds & HOLD_USER ? "held" : "queued";
+        if (work->quarantined)
+                return "quarantined";
         if (work->wish == WISH_CANCEL)
                 return "cancelling";
         if (workload->notice_until_ms)

@@ -167,6 +167,26 @@ static void delete_token(struct http_exchange *exchange, const struct route_matc
         http_answer(exchange, 204, NULL, NULL, 0);
 }
 
+static void get_quarantine(struct http_exchange *exchange, const struct route_match *match,
+                           void *arg)
+{
+        (void)match;
+        (void)arg;
+        answer(exchange, "{\"quarantine\":[{\"id\":3,\"state\":\"held\",\"of\":\"input\","
+                         "\"last\":\"t\",\"kind\":\"submitted\",\"what\":\"'a' of web\"}]}");
+}
+
+static void delete_quarantine(struct http_exchange *exchange, const struct route_match *match,
+                              void *arg)
+{
+        (void)arg;
+        const char *reason = http_header(exchange, "Berth-Reason");
+        if (strcmp(route_param(match, "id"), "3") == 0 && reason && strcmp(reason, "newer") == 0)
+                answer(exchange, "{\"id\":3,\"state\":\"released\"}");
+        else
+                http_answer(exchange, 404, NULL, NULL, 0);
+}
+
 static void delete_certificate(struct http_exchange *exchange, const struct route_match *match,
                                void *arg)
 {
@@ -206,6 +226,8 @@ static const struct route table[] = {
         {HTTP_GET, "/v1/tokens", "getTokens", get_tokens},
         {HTTP_POST, "/v1/tokens", "postToken", post_token},
         {HTTP_DELETE, "/v1/tokens/{id}", "deleteToken", delete_token},
+        {HTTP_GET, "/v1/quarantine", "getQuarantine", get_quarantine},
+        {HTTP_DELETE, "/v1/quarantine/{id}", "deleteQuarantine", delete_quarantine},
         {HTTP_DELETE, "/v1/nodes/{node}/certificate", "deleteCertificate", delete_certificate},
         {HTTP_GET, "/v1/policy/revisions", "getRevisions", get_revisions},
         {HTTP_POST, "/v1/policy/rollback", "postRollback", post_rollback},
@@ -362,6 +384,10 @@ static void other_calls_print_what_was_answered(void **state)
                 {"policy revisions", 0, "       2  ana  growth\n", ""},
                 {"policy rollback 2", 0, "policy is revision 4, the same as 2\n", ""},
                 {"policy rollback 0", 2, "", "`berth policy revisions` lists them"},
+                {"quarantine list", 0, "3  held   input  t           submitted  'a' of web\n", ""},
+                {"quarantine release 3 --reason newer", 0, "3 is tried again when it comes again\n",
+                 ""},
+                {"quarantine release 4", 3, "", ""},
                 {"token list", 0, "3   ana        viewer\n", ""},
                 {"token revoke 3", 0, "token 3 is worth nothing from now on\n", ""},
                 {"token make --principal ana", 0, "berth_secret\n",

@@ -8,6 +8,7 @@
 #include "cli/pool_show.h"
 #include "cli/status.h"
 #include "cli/submit.h"
+#include "cli/quarantine.h"
 #include "cli/tokens.h"
 #include "cli/usage.h"
 
@@ -205,6 +206,7 @@ static void lists_that_are_empty_say_so(void **state)
                 {ask_print_tenants, &tenants_command, "tenants", "there is no tenant"},
                 {ask_print_notices, &notices_command, "notices", "no work has been told to stop\n"},
                 {tokens_print, &token_command, "token list", "there is no token"},
+                {quarantine_print, &quarantine_command, "quarantine list", "nothing has crashed"},
                 {pool_print, &pool_command, "pool", "there is no device\n"},
                 {submit_print_dry, &submit_command, "submit", "nothing was submitted\n"},
         };

@@ -92,6 +92,7 @@ static const struct row {
         {"postRelease", OWN, "", "", false},
         {"postRestart", OWN, "", "", false},
         {"postPreempt", OPERATE, "", "", false},
+        {"postMove", OWN, "?dry_run=true", "{}", false},
         {"getQueue", ANYONE, "", NULL, false},
         {"getPool", ANYONE, "", NULL, false},
         {"getPoolDocument", SEE_ALL, "", NULL, false},
@@ -100,6 +101,12 @@ static const struct row {
         {"putPolicy", OPERATE, "?dry_run=true", "kind: Nothing\n", false},
         {"getPolicyRevisions", SEE_ALL, "", NULL, false},
         {"postRollback", OPERATE, "?dry_run=true", "{\"revision\": 1}", false},
+        {"getReservations", ANYONE, "", NULL, false},
+        {"putReservation", OPERATE, "?dry_run=true", "kind: Nothing\n", false},
+        {"deleteReservation", OPERATE, "?dry_run=true", NULL, false},
+        {"getMaintenance", ANYONE, "", NULL, false},
+        {"putMaintenance", OPERATE, "?dry_run=true", "kind: Nothing\n", false},
+        {"deleteMaintenance", OPERATE, "?dry_run=true", NULL, false},
         {"getNodes", ANYONE, "", NULL, false},
         {"postDrain", OPERATE, "", "{}", false},
         {"postUndrain", OPERATE, "", "{}", false},
@@ -119,6 +126,8 @@ static const struct row {
         {"postToken", MAKE_TOKEN, "", "", false},
         {"getTokens", ANYONE, "", NULL, false},
         {"deleteToken", REVOKE, "", NULL, false},
+        {"getQuarantine", SEE_ALL, "", NULL, false},
+        {"deleteQuarantine", OPERATE, "", NULL, false},
         {"getVersion", ANYONE, "", NULL, false},
         {"getOpenapi", ANYONE, "", NULL, false},
         {"getMetrics", SEE_ALL, "", NULL, false},
@@ -205,6 +214,8 @@ static void fill(const struct route *route, const struct row *row, bool foreign,
                 make_token(foreign ? "zoe" : "vera", "viewer", foreign ? "zebra" : "alpha", NULL,
                            NULL, &token);
                 snprintf(id, sizeof id, "%" PRIu64, token);
+        } else if (strstr(route->pattern, "/quarantine/{id}")) {
+                sprintf(id, "1");               /* there is none; nobody but operators hears so */
         } else if (str_equal(row->operation, "putWorkload")) {
                 snprintf(id, sizeof id, "put");
         } else if (strstr(route->pattern, "{id}")) {
@@ -216,6 +227,7 @@ static void fill(const struct route *route, const struct row *row, bool foreign,
                 const char *node = foreign ? "gpu-02" : "gpu-01";
                 const char *value = strncmp(from, "{id}", 4) == 0        ? id
                                     : strncmp(from, "{node}", 6) == 0    ? node
+                                    : strncmp(from, "{name}", 6) == 0    ? "planned"
                                     : strncmp(from, "{request}", 9) == 0 ? "1"
                                                                          : NULL;
                 if (!value) {
@@ -350,6 +362,7 @@ static void a_tenant_that_is_asked_for_is_seen_only_by_its_own(void **state)
         static const char *const paths[] = {
                 "/v1/queue?tenant=zebra", "/v1/tenants?tenant=zebra", "/v1/notices?tenant=zebra",
                 "/v1/usage?tenant=zebra", "/v1/fits?tenant=zebra",    "/v1/events?tenant=zebra",
+                "/v1/reservations?tenant=zebra",
         };
         for (size_t p = 0; p < ARRAY_LEN(paths); p++)
                 for (unsigned role = 0; role <= MANAGER; role++) {
