@@ -48,10 +48,42 @@ static bool is_tight(struct memo *memo, const struct state *state, uint32_t shap
         return true;
 }
 
+/* Whether nodes are held for work of the bucket: they are open to it alone. */
+static bool has_holds(const struct memo *memo, const struct state *state, uint32_t bucket)
+{
+        for (uint32_t h = 0; h < memo->held_count; h++) {
+                uint32_t held_for = state->nodes[memo->held[h]].held_for;
+                if (held_for && state->workloads[held_for - 1].bucket == bucket)
+                        return true;
+        }
+        return false;
+}
+
+/* Gangs of a shape are mostly alike: the newest answer is kept. */
+struct form_seen {
+        struct form form;               /* members 0: none yet */
+        bool may_fit;
+};
+
+static bool form_may_fit(struct memo *memo, const struct state *state, uint32_t number,
+                         struct form_seen *seen)
+{
+        const struct bucket *bucket = &state->buckets[number];
+
+        if (!state->accounts || !form_is_gang(&bucket->form))
+                return true;
+        if (seen->form.members == 0 || !form_equal(&seen->form, &bucket->form)) {
+                seen->form = bucket->form;
+                seen->may_fit = gang_may_fit(memo, bucket->shape, &bucket->form);
+        }
+        return seen->may_fit || has_holds(memo, state, number);
+}
+
 /* Adds the shape's buckets that may fit to memo->open. */
 static void collect_shape(struct memo *memo, const struct state *state, uint32_t shape,
                           int64_t now_ms, uint32_t *count)
 {
+        struct form_seen seen = {.may_fit = true};
         bool looked = false;
 
         for (uint32_t b = memo->first_of_shape[shape]; b != NONE; b = memo->next_of_shape[b]) {
@@ -60,7 +92,7 @@ static void collect_shape(struct memo *memo, const struct state *state, uint32_t
                 if (!looked && is_tight(memo, state, shape, now_ms))
                         break;
                 looked = true;
-                if (contend(memo, state, b))
+                if (form_may_fit(memo, state, b, &seen) && contend(memo, state, b))
                         memo->open[(*count)++] = b;
                 else
                         memo->blocked[b] = state->freed + 1;
