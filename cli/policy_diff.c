@@ -304,6 +304,7 @@ unsigned policy_print_diff(const struct tenancy *before, const struct tenancy *a
         policy_diff_reservations(&diff);
         policy_diff_principals(&diff);
         policy_diff_rules(&diff);
+        policy_diff_alerts(&diff);
         if (diff.lines == 0)
                 fputs("nothing changes for anybody\n", file);
         return diff.lines;

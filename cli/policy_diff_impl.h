@@ -18,5 +18,6 @@ void policy_diff_classes(struct policy_diff *diff);
 void policy_diff_reservations(struct policy_diff *diff);
 void policy_diff_principals(struct policy_diff *diff);
 void policy_diff_rules(struct policy_diff *diff);
+void policy_diff_alerts(struct policy_diff *diff);
 void policy_diff_labels(struct policy_diff *diff);
 void policy_diff_trusts(struct policy_diff *diff);

@@ -259,6 +259,58 @@ void policy_diff_rules(struct policy_diff *diff)
                            default_class_text(diff->after), default_class_text(diff->before));
 }
 
+/* ---- alerts ---- */
+
+static const char *threshold_text(const struct alert_rules *rules, enum alert_kind kind,
+                                  char buf[POLICY_TEXT_MAX])
+{
+        int64_t threshold = rules->thresholds[kind];
+
+        if (threshold == ALERT_OFF)
+                return "off";
+        switch (alert_measure_of(kind)) {
+        case ALERT_STATE:
+                return "on";
+        case ALERT_TIME:
+                return policy_duration_text(threshold, buf);
+        case ALERT_SHARE:
+                break;
+        }
+        snprintf(buf, POLICY_TEXT_MAX, "%g", (double)threshold / 1000);
+        return buf;
+}
+
+/* The secret's file is a name; what is in it is told nowhere. */
+static void webhook_text(const struct alert_rules *rules, char *buf, size_t size)
+{
+        if (!rules->webhook_url[0])
+                snprintf(buf, size, "nowhere");
+        else
+                snprintf(buf, size, "%s, %s%s", rules->webhook_url,
+                         rules->webhook_secret_file[0] ? "signed with " : "not signed",
+                         rules->webhook_secret_file);
+}
+
+void policy_diff_alerts(struct policy_diff *diff)
+{
+        const struct alert_rules *old = &diff->before->alerts, *new = &diff->after->alerts;
+        char a[POLICY_TEXT_MAX], b[POLICY_TEXT_MAX];
+        char was[ALERT_URL_MAX + ALERT_PATH_MAX + 32], is[ALERT_URL_MAX + ALERT_PATH_MAX + 32];
+
+        for (unsigned k = 0; k < ALERT_KINDS_END; k++)
+                if (old->thresholds[k] != new->thresholds[k])
+                        policy_say(diff, "alerts: %s becomes %s; it was %s", alert_kind_names[k],
+                                   threshold_text(new, k, b), threshold_text(old, k, a));
+        if (old->hold_ms != new->hold_ms)
+                policy_say(diff, "alerts: what lasts for %s counts; it was %s",
+                           policy_duration_text(new->hold_ms, b),
+                           policy_duration_text(old->hold_ms, a));
+        webhook_text(old, was, sizeof was);
+        webhook_text(new, is, sizeof is);
+        if (!str_equal(was, is))
+                policy_say(diff, "alerts: changes are posted to %s; it was %s", is, was);
+}
+
 /* ---- trust and data labels ---- */
 
 static void label_text(const struct tenancy *tenancy, const struct data_label *label, char *buf,

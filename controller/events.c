@@ -145,6 +145,23 @@ void view_flush(struct view *view)
 
 /* ---- the core's facts ---- */
 
+/* This one is only there. */
+static void leave_to_log(struct events *events, uint64_t id)
+{
+        while (events->count > 0)
+                drop_oldest(events);
+        events->ring_from = id + 1;
+}
+
+static void keep_event(struct events *events, const struct event *event)
+{
+        while (events->count == EVENTS_RING ||
+               (events->count > 0 && events->bytes + event_bytes(event) > EVENTS_RING_BYTES))
+                drop_oldest(events);
+        *ring_at(events, events->count++) = *event;
+        events->bytes += event_bytes(event);
+}
+
 static void on_fact(void *arg, const struct state *state, const struct fact *fact, uint64_t seq,
                     int64_t at_ms)
 {
@@ -164,16 +181,24 @@ static void on_fact(void *arg, const struct state *state, const struct fact *fac
         uint64_t id = (seq << EVENT_ID_SHIFT) + events->place;
         const struct event_about about = event_about_now(events, fact, at_ms);
         if (!event_make(events, fact, &about, id, &event)) {
-                while (events->count > 0)
-                        drop_oldest(events);
-                events->ring_from = id + 1;     /* this one is only in the log */
+                leave_to_log(events, id);
                 return;
         }
-        while (events->count == EVENTS_RING ||
-               (events->count > 0 && events->bytes + event_bytes(&event) > EVENTS_RING_BYTES))
-                drop_oldest(events);
-        *ring_at(events, events->count++) = event;
-        events->bytes += event_bytes(&event);
+        keep_event(events, &event);
+}
+
+/* Alerts are no facts, but somebody is told of them all the same. */
+static void on_note(void *arg, const char *text, uint64_t seq)
+{
+        struct events *events = arg;
+        uint64_t id = seq << EVENT_ID_SHIFT;
+        struct event event;
+        int rc = events->is_filling ? event_of_note(text, strlen(text), id, &event) : 0;
+
+        if (rc < 0)
+                leave_to_log(events, id);
+        else if (rc > 0)
+                keep_event(events, &event);
 }
 
 /* Sending is what costs: a thousand small writes for each commit would hold the loop. */
@@ -445,7 +470,7 @@ struct events_figures events_figures(const struct events *events)
 
 struct events *events_new(struct core *core)
 {
-        const struct core_watch watch = {.before = on_fact, .durable = on_durable,
+        const struct core_watch watch = {.before = on_fact, .note = on_note, .durable = on_durable,
                                          .renewed = on_renewed};
         struct events *events = mem_new(1, sizeof *events);
 

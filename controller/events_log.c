@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -57,6 +58,60 @@ bool event_make(struct events *events, const struct fact *fact, const struct eve
                 memcpy(event.bytes + event.tenant_size + all->size, own->bytes, own->size);
         *ret_event = event;
         return true;
+}
+
+static void add_event(struct text *text, uint64_t id, const char *name, const json_t *data)
+{
+        char *json = json_dumps(data, JSON_COMPACT);
+
+        if (json)
+                text_add(text, "id:%" PRIu64 "\nevent:%s\ndata:%s\n\n", id, name, json);
+        else
+                text->failed = true;
+        free(json);
+}
+
+/* {"alert_raised":{...}}: its tenant, if it is one's, is not told who looks after it. */
+static int make_alert(const json_t *note, uint64_t id, struct event *ret_event)
+{
+        void *iterator = json_object_iter((json_t *)(uintptr_t)note);
+        const char *name = json_object_iter_key(iterator);
+        json_t *data = json_object_iter_value(iterator);
+        const char *tenant = json_string_value(json_object_get(data, "tenant"));
+        struct text bytes = {0};
+        struct event event = {.id = id};
+
+        text_add_bytes(&bytes, tenant ? tenant : "", tenant ? strlen(tenant) + 1 : 1);
+        event.tenant_size = (uint32_t)bytes.size;
+        add_event(&bytes, id, name, data);
+        event.all_size = (uint32_t)bytes.size - event.tenant_size;
+        (void)json_object_del(data, "acknowledged_by");
+        (void)json_object_del(data, "reason");
+        if (tenant)
+                add_event(&bytes, id, name, data);
+        event.own_size = (uint32_t)bytes.size - event.tenant_size - event.all_size;
+        event.bytes = bytes.bytes;
+        if (bytes.failed) {
+                text_done(&bytes);
+                return -ERR_NOMEM;
+        }
+        *ret_event = event;
+        return 1;
+}
+
+int event_of_note(const void *body, size_t size, uint64_t id, struct event *ret_event)
+{
+        static const char start[] = "{\"alert_";
+        json_t *note;
+
+        if (size < sizeof start || memcmp(body, start, sizeof start - 1) != 0)
+                return 0;
+        note = json_loadb(body, size, 0, NULL);
+        int rc = json_is_object(note) && json_object_size(note) == 1
+                         ? make_alert(note, id, ret_event)
+                         : 0;
+        json_decref(note);
+        return rc;
 }
 
 /* ---- names ---- */
@@ -202,6 +257,24 @@ static int read_record(struct events *events, const struct view *view,
         return rc;
 }
 
+static int read_note(struct events *events, const struct view *view, const struct record *record,
+                     uint64_t *next_id, struct err *err)
+{
+        uint64_t id = record->seq << EVENT_ID_SHIFT;
+        struct event event;
+        int rc = *next_id > id ? 0 : event_of_note(record->body, record->size, id, &event);
+
+        *next_id = (record->seq + 1) << EVENT_ID_SHIFT;
+        if (rc < 0)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        if (rc == 0)
+                return 0;
+        if (view_wants(view, &event))
+                view_write(view->kind, &event, &events->piece);
+        mem_free(event.bytes);
+        return 0;
+}
+
 static int read_records(struct events *events, const struct view *view, struct log_cursor *cursor,
                         uint64_t until, uint64_t *next_id, struct err *err)
 {
@@ -215,6 +288,8 @@ static int read_records(struct events *events, const struct view *view, struct l
                         break;
                 if (record.kind == RECORD_FACTS)
                         rc = read_record(events, view, &record, next_id, err);
+                else if (record.kind == RECORD_NOTE)
+                        rc = read_note(events, view, &record, next_id, err);
                 else
                         *next_id = (record.seq + 1) << EVENT_ID_SHIFT;
                 if (rc < 0)

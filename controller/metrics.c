@@ -2,20 +2,24 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "controller/alerts.h"
 #include "controller/api.h"
 #include "controller/core.h"
 #include "controller/events.h"
 #include "controller/live.h"
 #include "controller/nodes.h"
+#include "controller/quarantine.h"
+#include "controller/room.h"
 #include "controller/usage.h"
 #include "controller/works.h"
 #include "engine/accounts.h"
 #include "engine/ledger.h"
 #include "net/http.h"
+
+#define ALERTS_SHOWN 200
 
 /* ---- writing ---- */
 
@@ -106,6 +110,28 @@ static void write_units(struct text *text, const struct live *live)
                                  ledger_bucket_name(b), units.buckets[b]);
         }
         write_fragmentation(text, ledger, models);
+}
+
+/* Of the node that is nearest to it; none where no node is enrolled. */
+static void write_certificates(struct text *text, const struct live *live, int64_t now_ms)
+{
+        static const char name[] = "berth_node_certificate_expires_seconds";
+        const struct node_entry *node;
+        int64_t first_ms = INT64_MAX;
+        uint64_t enrolled = 0;
+        uint32_t cursor = 0;
+
+        while ((node = nodes_next(live->nodes, &cursor))) {
+                if (!node->described || node->enrolment.id == 0)
+                        continue;
+                enrolled++;
+                if (node->enrolment.until_ms < first_ms)
+                        first_ms = node->enrolment.until_ms;
+        }
+        number(text, "berth_nodes_enrolled", "gauge", "Nodes that have a certificate.", enrolled);
+        head(text, name, "gauge", "Until the first certificate of a node expires; below 0: since.");
+        if (enrolled > 0)
+                text_add(text, "%s %" PRId64 "\n", name, (first_ms - now_ms) / 1000);
 }
 
 static void write_nodes(struct text *text, const struct live *live)
@@ -251,43 +277,65 @@ static void write_store(struct text *text, const struct metrics *metrics)
 
 /* ---- the process ---- */
 
-static uint64_t resident_bytes(void)
-{
-        FILE *file = fopen("/proc/self/statm", "re");
-        uint64_t all = 0, resident = 0;
-
-        if (!file)
-                return 0;
-        if (fscanf(file, "%" SCNu64 " %" SCNu64, &all, &resident) != 2)
-                resident = 0;
-        (void)fclose(file);
-        return resident * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 /* What is bounded refuses when it is full: how near that is. */
 static void write_tables(struct text *text, const struct state *state)
 {
-        const struct {
-                const char *table;
-                uint64_t used, max;
-        } tables[] = {
-                {"nodes", state->node_slots.used, state->bounds.nodes_max},
-                {"workloads", state->workload_slots.used, state->bounds.workloads_max},
-                {"members", state->member_slots.used, state->bounds.members_max},
-                {"parts", state->part_slots.used, state->bounds.parts_max},
-                {"shapes", state->shapes_count, state->bounds.shapes_max},
-                {"buckets", state->buckets_count, state->bounds.buckets_max},
-                {"plans", state->plan_slots.used, state->bounds.plans_max},
-        };
+        struct room tables[ROOMS];
 
+        rooms_of(state, tables);
         head(text, "berth_table_used", "gauge", "Entries of a table that is bounded.");
-        for (size_t t = 0; t < ARRAY_LEN(tables); t++)
+        for (size_t t = 0; t < ROOMS; t++)
                 labelled(text, "berth_table_used", "table", tables[t].table, tables[t].used);
         head(text, "berth_table_max", "gauge", "... and how many it may have.");
-        for (size_t t = 0; t < ARRAY_LEN(tables); t++)
+        for (size_t t = 0; t < ROOMS; t++)
                 labelled(text, "berth_table_max", "table", tables[t].table, tables[t].max);
         number(text, "berth_memory_resident_bytes", "gauge", "Memory of the process.",
-               resident_bytes());
+               room_resident_bytes());
+}
+
+/* What may hold anything. */
+static void add_label(struct text *text, const char *value)
+{
+        for (; *value; value++)
+                if (*value == '\n')
+                        text_add_bytes(text, "\\n", 2);
+                else
+                        text_add(text, *value == '"' || *value == '\\' ? "\\%c" : "%c", *value);
+}
+
+static void write_alert(struct text *text, const struct alert *alert)
+{
+        text_add(text, "berth_alert{kind=\"%s\",subject=\"", alert_kind_names[alert->kind]);
+        add_label(text, alert->subject);
+        text_add(text, "\",severity=\"%s\"} %d\n",
+                 alert_severity_names[alert_severity_of(alert->kind)],
+                 alert->acknowledged_ms == 0);
+}
+
+/* Each one that fires, up to a bound. */
+static void write_alerts(struct text *text, const struct alerts *alerts)
+{
+        const struct alerts_figures figures = alerts_figures(alerts);
+        const struct alert *alert;
+        uint32_t cursor = 0;
+
+        head(text, "berth_alerts_firing", "gauge", "Alerts that fire, by kind.");
+        for (unsigned k = 0; k < ALERT_KINDS_END; k++)
+                labelled(text, "berth_alerts_firing", "kind", alert_kind_names[k],
+                         figures.firing[k]);
+        head(text, "berth_alert", "gauge", "One that fires; 0: somebody looks after it.");
+        for (unsigned n = 0; n < ALERTS_SHOWN && (alert = alerts_next(alerts, &cursor)); n++)
+                write_alert(text, alert);
+        number(text, "berth_alerts_left_out_total", "counter", "Alerts for which there was no room.",
+               figures.left_out);
+        number(text, "berth_webhook_posted_total", "counter", "Changes that the webhook has taken.",
+               figures.posted);
+        number(text, "berth_webhook_failures_total", "counter", "Tries of the webhook that failed.",
+               figures.failed);
+        number(text, "berth_webhook_given_up_total", "counter",
+               "Changes that the webhook refused too often.", figures.given_up);
+        number(text, "berth_webhook_waiting", "gauge", "Changes that the webhook has not got yet.",
+               figures.waiting);
 }
 
 static void write_requests(struct text *text, const struct metrics *metrics)
@@ -332,22 +380,43 @@ static void write_events(struct text *text, const struct metrics *metrics)
                figures.cut);
 }
 
+static void write_quarantine(struct text *text, const struct metrics *metrics)
+{
+        const struct quarantine_entry *entry;
+        uint64_t held = 0, suspects = 0;
+        uint32_t cursor = 0;
+
+        while ((entry = quarantine_next(metrics->quarantine, &cursor)))
+                *(entry->is_held ? &held : &suspects) += 1;
+        head(text, "berth_quarantine", "gauge", "Inputs that have crashed the controller.");
+        labelled(text, "berth_quarantine", "state", "held", held);
+        labelled(text, "berth_quarantine", "state", "suspect", suspects);
+        number(text, "berth_quarantine_refused_total", "counter", "Inputs that were not tried again.",
+               quarantine_refused(metrics->quarantine));
+        number(text, "berth_crashes_found", "gauge", "Crashes that this start found records of.",
+               quarantine_crashes(metrics->quarantine));
+}
+
 void metrics_write(struct metrics *metrics, int64_t now_ms, struct text *text)
 {
         write_units(text, metrics->live);
         write_nodes(text, metrics->live);
+        write_certificates(text, metrics->live, now_ms);
         write_queue(text, metrics, now_ms);
         write_causes(text, metrics);
         write_decisions(text, metrics, now_ms);
         write_store(text, metrics);
         write_tables(text, core_state(metrics->live->core));
+        write_alerts(text, metrics->live->alerts);
         write_http(text, metrics);
         write_events(text, metrics);
+        write_quarantine(text, metrics);
 }
 
 /* ---- life ---- */
 
-struct metrics *metrics_new(struct live *live, const struct events *events)
+struct metrics *metrics_new(struct live *live, const struct events *events,
+                            const struct quarantine *quarantine)
 {
         struct metrics *metrics = mem_new(1, sizeof *metrics);
 
@@ -355,6 +424,7 @@ struct metrics *metrics_new(struct live *live, const struct events *events)
                 return NULL;
         metrics->live = live;
         metrics->events = events;
+        metrics->quarantine = quarantine;
         metrics->requests = mem_new(api_routes_count + 1, sizeof *metrics->requests);
         if (!metrics->requests) {
                 mem_free(metrics);

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/text.h"
 #include "controller/access.h"
+#include "controller/alerts.h"
 #include "controller/live.h"
 #include "controller/nodes.h"
 #include "controller/works.h"
@@ -51,7 +53,21 @@ static json_t *model_row(const struct state *state, unsigned model, const struct
         return row;
 }
 
-json_t *view_pool(struct live *live)
+static json_t *count_alerts(const struct live *live)
+{
+        const struct alerts_figures figures = alerts_figures(live->alerts);
+        uint32_t firing = 0, critical = 0;
+
+        for (unsigned k = 0; k < ALERT_KINDS_END; k++) {
+                firing += figures.firing[k];
+                critical += alert_severity_of(k) == ALERT_CRITICAL ? figures.firing[k] : 0;
+        }
+        return json_pack("{s:I,s:I,s:I}", "firing", (json_int_t)firing, "critical",
+                         (json_int_t)critical, "unacknowledged",
+                         (json_int_t)figures.unacknowledged);
+}
+
+json_t *view_pool(struct live *live, bool who)
 {
         const struct state *state = core_state(live->core);
         struct model_sums sums[MODELS_MAX] = {0};
@@ -83,6 +99,8 @@ json_t *view_pool(struct live *live)
         view_set(json, "frozen", json_boolean(state->frozen));
         view_set(json, "policy_revision", json_integer((json_int_t)core_policy_revision(live->core)));
         view_set(json, "pool_revision", json_integer((json_int_t)live->pool_revision));
+        if (who)
+                view_set(json, "alerts", count_alerts(live));
         return json;
 }
 
@@ -180,6 +198,12 @@ static void add_agent(json_t *json, const struct live *live, const struct node_e
         view_set(agent, "connected", json_boolean(entry->connected));
         view_set(agent, "last_seen", view_time(entry->seen_ms));
         view_set(agent, "version", json_string(entry->version));
+        view_set(agent, "version_differs",
+                 json_boolean(live->version && entry->version[0] &&
+                              !str_equal(entry->version, live->version)));
+        view_set(agent, "protocol",
+                 entry->protocol ? json_integer(entry->protocol) : json_null());
+        view_set(agent, "certificate_expires", view_time(entry->enrolment.until_ms));
         view_set(json, "agent", agent);
 }
 

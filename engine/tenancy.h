@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/alert_rules.h"
 #include "engine/calendar.h"
 #include "engine/model.h"
 #include "engine/need.h"
@@ -279,6 +280,7 @@ struct tenancy {
         uint64_t revision;                      /* given by whoever loads it; 0 = from a file */
         enum preset preset;
         struct tenancy_rules rules;
+        struct alert_rules alerts;              /* nothing is decided from them */
         uint16_t default_class;                 /* of work that names none, or CLASS_NONE */
         uint32_t models_count;                  /* of the model table it was read against */
 

@@ -104,6 +104,10 @@ void policy_apply_preset(struct tenancy *tenancy, enum preset preset)
                 .stop_rate_pct = 5,
                 .stop_rate_ms = 10 * MINUTE_MS,
         };
+        alert_rules_default(&tenancy->alerts);
+        /* Where a promise is strict, a broken one is an alert sooner. */
+        if (preset == PRESET_STRICT)
+                tenancy->alerts.thresholds[ALERT_BROKEN_PROMISE] = 5 * MINUTE_MS;
 }
 
 /* ---- one class ---- */

@@ -2,7 +2,7 @@
  *
  * policy_doc.c reads the document, its rules and planes; policy_trust.c trust and data labels;
  * policy_class.c the classes and what presets say of them; policy_tenant.c the tree;
- * policy_people.c reservations and principals; policy_check.c holds the numbers against each other
+ * policy_people.c reservations and principals; policy_alerts.c alerts; policy_check.c holds the numbers against each other
  * and the pool.
  */
 #pragma once
@@ -58,4 +58,6 @@ int policy_read_reservations(struct policy_reader *reader, const struct doc_node
                              struct err *err);
 int policy_read_principals(struct policy_reader *reader, const struct doc_node *root,
                            struct err *err);
+/* `alerts`: what it does not say stays. */
+int policy_read_alerts(struct alert_rules *rules, const struct doc_node *map, struct err *err);
 int policy_check(struct policy_reader *reader, const struct doc_node *root, struct err *err);

@@ -105,8 +105,40 @@ static const char version_1_objects[] =
         "   ELSE strftime('%Y-%m-%dT%H:%M:%fZ', ended_ms / 1000.0, 'unixepoch') END AS ended"
         " FROM objects WHERE kind = 1;";
 
+#define OBJECT_KIND_ROW_AGAIN(name, number, word) \
+        "INSERT OR IGNORE INTO object_kinds VALUES (" #number ", '" word "');"
+
+/* What happened each day, for the review (review.h); and words that came later. */
+static const char version_2[] =
+        OBJECT_KINDS(OBJECT_KIND_ROW_AGAIN)
+        "CREATE TABLE review_days ("
+        " day_ms INTEGER NOT NULL, tenant TEXT NOT NULL, class TEXT NOT NULL,"
+        " model TEXT NOT NULL, measure TEXT NOT NULL, detail TEXT NOT NULL,"
+        " amount INTEGER NOT NULL CHECK (amount >= 0),"
+        " PRIMARY KEY (day_ms, tenant, class, model, measure, detail)) STRICT, WITHOUT ROWID;"
+        "CREATE VIEW review AS"
+        " SELECT strftime('%Y-%m-%d', day_ms / 1000, 'unixepoch') AS day,"
+        "  tenant, class, model, measure, detail, amount FROM review_days;"
+        "CREATE VIEW review_by_month AS"
+        " SELECT strftime('%Y-%m', day_ms / 1000, 'unixepoch') AS month,"
+        "  tenant, class, model, measure, detail, total(amount) AS amount"
+        " FROM review_days GROUP BY 1, 2, 3, 4, 5, 6;"
+        "CREATE VIEW review_waits AS"
+        " SELECT strftime('%Y-%m-%d', day_ms / 1000, 'unixepoch') AS day,"
+        "  tenant, class, model, total(amount) FILTER (WHERE measure = 'starts') AS starts,"
+        "  total(amount) FILTER (WHERE measure = 'wait_ms') / 1000"
+        "   / total(amount) FILTER (WHERE measure = 'starts') AS mean_wait_s"
+        " FROM review_days WHERE measure IN ('starts', 'wait_ms') GROUP BY 1, 2, 3, 4;"
+        "CREATE VIEW alerts AS"
+        " SELECT id, class AS kind, name AS subject, tenant, state, detail,"
+        "  strftime('%Y-%m-%dT%H:%M:%fZ', created_ms / 1000.0, 'unixepoch') AS since,"
+        "  CASE ended_ms WHEN 0 THEN NULL"
+        "   ELSE strftime('%Y-%m-%dT%H:%M:%fZ', ended_ms / 1000.0, 'unixepoch') END AS ended"
+        " FROM objects WHERE kind = 11 AND state IN ('firing', 'resolved');";
+
 static const struct schema_step steps_of_this_program[] = {
         {"the first schema", version_1, version_1_objects},
+        {"what the review needs, by the day", version_2, NULL},
 };
 
 const struct schema_step *schema_steps(size_t *ret_count)
