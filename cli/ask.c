@@ -14,8 +14,9 @@ static const struct command_option queue_options[] = {
 static const char queue_details[] =
         "What waits, in the order in which the pool tries it: who has less than was promised\n"
         "first, then by class, by how much its tenant borrowed, and by the class's own order. You\n"
-        "see what you may see; of a tenant's work the position is exact. A start is foretold where\n"
-        "there is a reliable estimate: half start within the first time, nine in ten within p90.\n"
+        "see what you may see; of a tenant's work the position is exact. A start is foretold\n"
+        "where there is a reliable estimate: half start within the first time, nine in ten\n"
+        "within p90.\n"
         "\n"
         "examples:\n"
         "  berth queue\n"

@@ -17,8 +17,8 @@ static void put_like(const json_t *like, FILE *file)
         }
         const json_t *eta = json_object_get(like, "eta");
         fprintf(file,
-                "expected:  after workload %s, which asks for the same: that starts in %s (p90 %s), "
-                "right in %s %% of cases\n",
+                "expected:  after workload %s, which asks for the same: that starts in %s (p90 "
+                "%s), right in %s %% of cases\n",
                 json_in_words(like, "workload", id), json_in_span(like, "starts_in_ms", soon),
                 json_in_span(like, "starts_in_p90_ms", late),
                 json_in_words(eta, "covered_pct", percent));

@@ -206,6 +206,7 @@ static void on_signal(uv_signal_t *signal, int number)
         daemon->end_by_ms = api_now_ms() + END_WITHIN_MS;
         http_drain(daemon->http);
         events_end_all(daemon->events);
+        worker_end(daemon->worker);
         (void)uv_timer_stop(&daemon->tick);
         (void)uv_timer_start(&daemon->play, on_ending, 0, PLAY_EVERY_MS);
 }

@@ -12,8 +12,8 @@
 struct live;
 struct request;
 
-/* {"p50", "p90", "covered_pct", "foretold"} of waiting work, or null: there is no reliable estimate.
- * Times are rounded as a tenant sees them (docs/explain.md, V4). */
+/* {"p50", "p90", "covered_pct", "foretold"} of waiting work, or null: no reliable estimate. Times
+ * are rounded as a tenant sees them (docs/explain.md, V4). */
 json_t *terms_eta(const struct live *live, uint32_t slot);
 /* The same as milliseconds from now, for lists; null where there is none. `exact`: for who sees the
  * whole pool. */

@@ -35,7 +35,7 @@
 #define RATES_FIRST_MS   2000           /* berthd's own start goes first */
 #define FORETELL_MS      2000           /* not more often ... */
 #define FORETELL_MOST_MS 600000         /* ... and, while work waits, not more seldom */
-#define RESTART_MS       0              /* how long stopped work takes to start again is not known */
+#define RESTART_MS       0              /* how long stopped work takes to start again: not known */
 
 /* What the timer's handler sees: the only globals, for it has no other way to them. */
 static volatile int beat_fd = -1;
@@ -79,7 +79,7 @@ struct run {
         struct text lines;              /* to be said */
         struct worker_figures figures;
         uint64_t cursor;                /* of task_foretell() */
-        unsigned most;                  /* workloads a question is about: fewer after one too long */
+        unsigned most;                  /* workloads of a question; fewer after one too long */
         int64_t figures_at_ms, rates_at_ms, foretell_at_ms, foretold_ms;        /* monotonic */
 };
 
