@@ -17,6 +17,7 @@
 #include "cli/policy.h"
 #include "cli/pool_show.h"
 #include "cli/replay.h"
+#include "cli/report.h"
 #include "cli/status.h"
 #include "cli/store.h"
 #include "cli/submit.h"
@@ -80,7 +81,8 @@ const struct command *const commands[] = {
         &logs_command,    &fits_command,     &cancel_command,  &hold_command,
         &release_command, &restart_command,  &pool_command,    &top_command,
         &alerts_command,
-        &idle_command,    &tenants_command,  &usage_command,   &notices_command,
+        &idle_command,    &tenants_command,  &usage_command,   &report_command,
+        &notices_command,
         &events_command,  &apply_command,    &drain_command,   &undrain_command,
         &freeze_command,  &unfreeze_command, &preempt_command, &token_command,
         &policy_command,  &replay_command,   &store_command,   &context_command,

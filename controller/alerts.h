@@ -33,6 +33,7 @@ struct alerts;
 #define ALERTS_LOOK_MS  1000            /* at most so often */
 #define ALERTS_QUEUE_MS 5000            /* the same of what goes through the queue */
 #define ALERTS_KEEP_MS  30000
+#define ALERTS_DAYS_MS  300000          /* what the store's days say */
 #define ALERT_SUBJECT_MAX 128           /* bytes with the final NUL, as those below */
 #define ALERT_TEXT_MAX    240
 #define ALERT_REASON_MAX  240

@@ -351,4 +351,5 @@ void alerts_measure(struct alerts *alerts, int64_t now_ms)
         look_at_store(alerts, now_ms);
         look_at_cycle(alerts, now_ms);
         look_at_webhook(alerts, now_ms);
+        alerts_look_at_restores(alerts, now_ms);
 }

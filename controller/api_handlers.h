@@ -30,6 +30,8 @@ route_handler get_policy, put_policy, get_policy_revisions, post_rollback, get_p
 route_handler post_token, get_tokens, delete_token;
 /* api_alerts.c */
 route_handler get_alerts, post_acknowledge;
+/* api_review.c */
+route_handler get_review;
 /* api_usage.c */
 route_handler get_usage;
 /* api_events.c */
