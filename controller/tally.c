@@ -163,7 +163,19 @@ static struct whose whose_by(const struct state *state, uint16_t tenant, uint16_
                 .model = has_one ? (uint8_t)__builtin_ctzll(models) : NO_MODEL};
 }
 
-/* Of work that is placed, the model where it lies; else the only one where it could. */
+/* Where its first member lies; it is placed. */
+static const struct node *first_node(const struct state *state, const struct workload *workload)
+{
+        uint32_t at = workload->first_member;
+
+        for (uint32_t member = at; member != NONE; member = state->members[member].next)
+                if (state->members[member].number < state->members[at].number)
+                        at = member;
+        return &state->nodes[state->members[at].node];
+}
+
+/* Of work that is placed, the model where its first member lies; else the only one where it could.
+ */
 static struct whose whose_is(const struct state *state, uint32_t slot)
 {
         const struct workload *workload = &state->workloads[slot];
@@ -173,8 +185,7 @@ static struct whose whose_is(const struct state *state, uint32_t slot)
                                   : 0;
 
         if (workload->first_member != NONE) {
-                const struct node *node =
-                        &state->nodes[state->members[workload->first_member].node];
+                const struct node *node = first_node(state, workload);
                 models = models && node->desc.devices ? UINT64_C(1) << node->desc.model : 0;
         }
         return whose_by(state, bucket->tenant, bucket->class, models);
