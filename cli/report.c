@@ -129,9 +129,7 @@ static json_t *line_of(const json_t *row)
                         json_object_set_new(line, counts[c], json_integer(sum_of(row, counts[c])));
         set_waits(line, row);
         set_hours(line, "lost", hours_of(row, "lost"));
-        set_hours(line, "caused",
-                  strtod(json_in_text(row, "caused_loss")[0] ? json_in_text(row, "caused_loss") : "0",
-                         NULL));
+        set_hours(line, "caused", strtod(json_in_text(row, "caused_loss"), NULL));
         return line;
 }
 

@@ -94,10 +94,11 @@ void alerts_look_at_restores(struct alerts *alerts, int64_t now_ms)
                 alert_amount_text(ALERT_RESTORE_TEST, report.value, age);
                 (void)snprintf(report.text, sizeof report.text,
                                it->last_ms
-                                       ? "no run of class '%.32s' has gone on from a checkpoint for "
-                                         "%s; `berth restart` of one would show whether they can"
-                                       : "work of class '%.32s' has written checkpoints for %s, and "
-                                         "none was ever gone on from; `berth restart` would show",
+                                       ? "no run of class '%.32s' has gone on from a checkpoint "
+                                         "for %s; `berth restart` of one would show whether it can"
+                                       : "work of class '%.32s' has written checkpoints for %s, "
+                                         "and none was ever gone on from; `berth restart` would "
+                                         "show whether one can be",
                                it->class, age);
                 alerts_report(alerts, &report, now_ms);
         }

@@ -1,8 +1,8 @@
 /* tally.h - what happens in the pool, counted by the day, for whoever reviews it months later.
  *
  * Pure apart from the heap. One owner at a time. It watches facts, as the ledger does, and its sums
- * go into the store's days (store/review.h) together with those of the ledger: usage.h says why each
- * counts once. docs/review.md says what each measure means.
+ * go into the store's days (store/review.h) together with those of the ledger: usage.h says why
+ * each counts once. docs/review.md says what each measure means.
  *
  * Bounded: beyond TALLY_ROWS_MAX different rows, what comes is counted as of tenant "(others)".
  */

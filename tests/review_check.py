@@ -304,8 +304,8 @@ def run(berthd, rounds, seed):
             findings = compare(counted, stored)
             if findings:
                 sys.exit(f"seed {seed}, round {number}:\n  " + "\n  ".join(findings[:20]))
-        missing = {"starts", "wait_ms", "waits_below", "refused", "ended", "stopped", "reserved"} - {
-            key[4] for key in stored}
+        wanted = {"starts", "wait_ms", "waits_below", "refused", "ended", "stopped", "reserved"}
+        missing = wanted - {key[4] for key in stored}
         if missing:
             sys.exit(f"seed {seed}: the story shows no {', '.join(sorted(missing))}")
         print(f"{rounds} rounds, {len(stored)} rows, {sum(1 for k in stored if k[4] == 'refused')} "

@@ -74,7 +74,11 @@ static struct review_row row_of(int64_t day, const char *tenant, const char *mea
                                    .amount = amount};
 }
 
-static const struct { int64_t day; const char *tenant, *measure, *detail; int64_t amount; } given[] = {
+static const struct {
+        int64_t day;
+        const char *tenant, *measure, *detail;
+        int64_t amount;
+} given[] = {
         {100, "a", "starts", "", 2},     {100, "a", "wait_ms", "", 5000},
         {100, "a", "starts", "", 1},     {100, "a/b", "starts", "", 4},
         {100, "ab", "starts", "", 8},    {101, "a", "refused", "LIMIT", 16},
