@@ -90,6 +90,10 @@ void alerts_hurry(struct alerts *alerts, int64_t pause_ms);
  * and hands changes to the webhook. */
 void alerts_look(struct alerts *alerts, int64_t now_ms);
 
+/* Before the core ends: what the webhook has taken until now is kept, so that it is not told again.
+ */
+void alerts_end(struct alerts *alerts, int64_t now_ms);
+
 /* A one-off of the kind about `subject`, with a sentence that tells what is wrong and what to do.
  * `tenant`: who sees it beside operators ("": nobody); the text must not tell them of others. May
  * be called at any time, inside an act too: it is kept by the next alerts_look(). Where there is

@@ -445,6 +445,8 @@ static int serve(struct daemon *daemon, struct err *err)
                 (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
         }
         http_free(daemon->http);        /* closes the streams */
+        if (daemon->live.core && rc == 0)
+                alerts_end(daemon->live.alerts, api_now_ms());
         if (daemon->live.core && rc == 0 &&
             (live_count_usage(&daemon->live, api_now_ms(), err) < 0 ||
              core_finish(daemon->live.core, err) < 0))
