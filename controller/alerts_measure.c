@@ -223,6 +223,7 @@ static void look_at_queue(struct alerts *alerts, int64_t now_ms)
 
 static void look_at_silence(struct alerts *alerts, const struct node_entry *node, int64_t now_ms)
 {
+        int64_t threshold_ms = alerts_rules(alerts)->thresholds[ALERT_STALE_NODE];
         struct alert_report report = {.kind = ALERT_STALE_NODE,
                                       .subject = node->name,
                                       .tenant = ""};
@@ -235,8 +236,9 @@ static void look_at_silence(struct alerts *alerts, const struct node_entry *node
         report.since_ms = node->seen_ms > alerts->live->started_ms ? node->seen_ms
                                                                    : alerts->live->started_ms;
         report.value = now_ms - report.since_ms;
-        report.is_unknown = !node->reported &&
-                            report.value <= alerts_rules(alerts)->thresholds[ALERT_STALE_NODE];
+        report.is_unknown = !node->reported && report.value < threshold_ms;
+        if (report.value < threshold_ms && !report.is_unknown)
+                return;                 /* as most are, and there may be many */
         say(&report, "the agent of node '%.100s' has not been heard of for %s; is it running, and "
                      "can it reach the controller?",
             node->name, alert_amount_text(ALERT_STALE_NODE, report.value, age));

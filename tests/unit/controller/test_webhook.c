@@ -298,6 +298,7 @@ static void a_secret_that_others_may_read_is_none(void **state)
         assert_int_equal(heard(), 0);   /* nothing goes out unsigned */
         assert_int_equal(chmod(secret_path, 0600), 0);
         wait_done(webhook, 1, 1);
+        assert_int_equal(heard(), 1);
         long long at = strtoll(receiver.signatures[0] + 2, NULL, 10);
         webhook_sign("Jefe", 4, at, receiver.bodies[0], strlen(receiver.bodies[0]), signature);
         assert_string_equal(receiver.signatures[0], signature);
