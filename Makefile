@@ -4,10 +4,11 @@ BUILD        ?= build
 BUILD_ASAN   ?= build-asan
 BUILD_FUZZ   ?= build-fuzz
 FUZZ_SECONDS ?= 60
+LIVE_SECONDS ?= 3600
 UP_SCENARIO  ?= examples/replay-pool.yaml
 UP_FOLDER    ?= $(BUILD)/pool
 
-.PHONY: help up down example build test bench fuzz fuzz-keep policy-random kill-daemon controller-sim format clean deps
+.PHONY: help up down example build test bench fuzz fuzz-keep policy-random kill-daemon abuse stories live-hour controller-sim format clean deps
 .DEFAULT_GOAL := help
 
 help:                    ## this list
@@ -43,6 +44,12 @@ bench-policy: build      ## what a policy costs: plans, placing with 200 tenants
 	@$(BUILD)/bench/bench-policy
 	@$(BUILD)/bench/bench-explain
 
+bench-recovery: build    ## how long berthd takes to come back with a million facts and 10,000 live jobs
+	@python3 bench/recovery.py $(BUILD)
+
+bench-slurm: build       ## the same 10,000 jobs to Slurm and to berth; skipped where Slurm is not installed
+	@python3 bench/slurm.py $(BUILD)
+
 fuzz: deps               ## each fuzz target for FUZZ_SECONDS (60)
 	@[ -f $(BUILD_FUZZ)/build.ninja ] || CC=clang meson setup $(BUILD_FUZZ) \
 		-Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false
@@ -56,6 +63,15 @@ kill-daemon: build       ## berthd killed 1,000 times under load (make test: 20)
 	@python3 tests/kill_daemon.py $(BUILD)/berthd --rounds 1000
 	@python3 tests/kill_daemon.py $(BUILD)/berthd --rounds 200 --agents
 	@python3 tests/kill_daemon.py $(BUILD)/berthd --rounds 200 --shim $(BUILD)/tests/forget.so
+
+abuse: build             ## berthd under bad requests, slow and idle connections, foreign tenants (make test: seconds)
+	@BERTH_SOURCE=. python3 tests/abuse_daemon.py $(BUILD)/berthd --seconds 120 --idle 10000 --slow 600
+
+stories: build           ## what happens to people's work, with real agents and processes (make test: the same)
+	@python3 tests/e2e.py $(BUILD)/berthd $(BUILD)/berth-agent $(BUILD)/berth
+
+live-hour: build         ## LIVE_SECONDS (3600) of a live pool under load, berthd and agents killed (make test: 15)
+	@nice python3 tests/live_hour.py $(BUILD) --seconds $(LIVE_SECONDS)
 
 controller-sim: build    ## 10,000 seeds of the controller in virtual time (make test: 200)
 	@$(BUILD)/tests/property/controller_sim 1..10000

@@ -43,15 +43,15 @@ struct runs_time agent_now(void)
 
 static void note_contact(struct agent *agent, const struct link_news *news)
 {
-        if (news->heard_ms == 0 || news->heard_ms == agent->contact_ms || agent->lease_ms == 0)
+        if (news->asked_ms == 0 || news->asked_ms == agent->contact_ms || agent->lease_ms == 0)
                 return;
-        agent->contact_ms = news->heard_ms;
-        runs_contact(agent->runs, news->heard_ms, agent->lease_ms);
-        if (news->heard_ms - agent->contact_written_ms < CONTACT_MS)
+        agent->contact_ms = news->asked_ms;
+        runs_contact(agent->runs, news->asked_ms, agent->lease_ms);
+        if (news->asked_ms - agent->contact_written_ms < CONTACT_MS)
                 return;
-        agent->contact_written_ms = news->heard_ms;
+        agent->contact_written_ms = news->asked_ms;
         folder_contact_write(agent->folder,
-                             (struct folder_contact){news->heard_ms, agent->lease_ms});
+                             (struct folder_contact){news->asked_ms, agent->lease_ms});
 }
 
 static void hear(struct agent *agent)
@@ -64,7 +64,10 @@ static void hear(struct agent *agent)
                     news.is_failing ? "controller does not answer; runs go on"
                                     : "controller answers",
                     news.is_failing ? "error=\"%s\"" : "%s", news.is_failing ? news.failure : "");
+        if (news.is_refused && !agent->is_refused)
+                keeper_doubt(agent->keeper);
         agent->is_failing = news.is_failing;
+        agent->is_refused = news.is_refused;
         if (news.answer)
                 agent->lease_ms = news.answer->lease_ms;
         note_contact(agent, &news);
@@ -82,7 +85,9 @@ static void hear_signals(struct agent *agent)
         struct signalfd_siginfo info;
 
         while (read(agent->signals, &info, sizeof info) == (ssize_t)sizeof info)
-                if (info.ssi_signo != SIGCHLD)
+                if (info.ssi_signo == SIGHUP)
+                        keeper_doubt(agent->keeper);
+                else if (info.ssi_signo != SIGCHLD)
                         agent->is_stopping = true;
         /* Supervisors: how they ended is in their folders. */
         while (waitpid(-1, NULL, WNOHANG) > 0)
@@ -123,8 +128,8 @@ static void tick(struct agent *agent)
         int64_t now_ms = link_steady_ms();
 
         if (now_ms - agent->tick_ms >= TICK_MS) {
+                agent_tick_runs(agent, agent->tick_ms);
                 agent->tick_ms = now_ms;
-                agent_tick_runs(agent);
         }
         if (now_ms - agent->devices_ms >= DEVICES_MS) {
                 agent->devices_ms = now_ms;
@@ -208,6 +213,7 @@ static int set_up_process(struct agent *agent, struct err *err)
         sigaddset(&signals, SIGTERM);
         sigaddset(&signals, SIGINT);
         sigaddset(&signals, SIGCHLD);
+        sigaddset(&signals, SIGHUP);
         /* Before the line's threads, which take this over. */
         sigprocmask(SIG_BLOCK, &signals, NULL);
         agent->signals = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -261,6 +267,14 @@ static int set_up(struct agent *agent, struct err *err)
         return agent_adopt(agent, err);
 }
 
+/* From the agent's thread or the keeper's; the line is there as long as both. */
+static void identify(void *arg)
+{
+        struct agent *agent = arg;
+
+        link_identify(agent->link);
+}
+
 static int call_controller(struct agent *agent, struct err *err)
 {
         const struct agent_setup *setup = agent->setup;
@@ -274,12 +288,23 @@ static int call_controller(struct agent *agent, struct err *err)
                 .folder = agent->folder,
                 .wait_ms_max = setup->wait_ms_max,
                 .pause_ms_max = setup->pause_ms_max,
+                .is_held = setup->enrols,
         };
-        return link_start(&link, &agent->link, err);
+        const struct keeper_setup keeper = {
+                .client = setup->client,
+                .node = setup->node,
+                .state = setup->state,
+                .token_file = setup->join_token_file,
+                .changed = identify,
+                .arg = agent,
+        };
+        int rc = link_start(&link, &agent->link, err);
+        return rc == 0 && setup->enrols ? keeper_start(&keeper, &agent->keeper, err) : rc;
 }
 
 static void tear_down(struct agent *agent)
 {
+        keeper_stop(agent->keeper);
         link_stop(agent->link);
         for (size_t i = 0; i < agent->lives_count; i++)
                 if (agent->lives[i].control >= 0)

@@ -1,7 +1,8 @@
 /* agent.h - the agent of a node: has the runs that the controller wants, and reports them.
  *
  * Not pure: everything. agent_run() is the whole life of one; its loop is one thread, the line to
- * the controller has two more (link.h), each run a process of its own (supervisor.h). What is to be
+ * the controller has two more (link.h), the one that keeps its certificate another (keeper.h), each
+ * run a process of its own (supervisor.h). What is to be
  * done is decided in runs.h, what must be remembered lies in folder.h.
  */
 #pragma once
@@ -16,6 +17,8 @@ struct err;
 
 struct agent_setup {
         struct client_setup client;     /* where berthd is, and who we are to it */
+        bool enrols;                    /* who we are is a certificate of our own (keeper.h) */
+        const char *join_token_file;    /* for the first one; NULL: there is one already */
         const char *version;
         const char *node;               /* as the pool calls it */
         const char *state;              /* the state folder, absolute */
@@ -34,6 +37,8 @@ struct agent_setup {
         uint64_t keep_bytes;            /* and so much: 10 GiB */
 };
 
-/* Runs until SIGTERM or SIGINT; blocks both, and ignores SIGPIPE. 0; -ERR_EXISTS: another agent has
- * the state folder; -ERR_INPUT, -ERR_IO, -ERR_NOMEM: it cannot start. */
+/* Runs until SIGTERM or SIGINT; blocks both, and ignores SIGPIPE. SIGHUP has the certificate
+ * renewed at once, where it enrols, or the join token's file read; else it does nothing. 0;
+ * -ERR_EXISTS: another agent has the state folder; -ERR_INPUT, -ERR_IO, -ERR_NOMEM: it cannot
+ * start. */
 int agent_run(const struct agent_setup *setup, struct err *err);

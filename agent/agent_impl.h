@@ -10,6 +10,7 @@
 #include "agent/cage.h"
 #include "agent/exchange.h"
 #include "agent/folder.h"
+#include "agent/keeper.h"
 #include "agent/launch.h"
 #include "agent/link.h"
 #include "agent/runs.h"
@@ -17,15 +18,21 @@
 struct arena;
 struct pollfd;
 
+/* The cause in the notice of a run that ends for want of contact. */
+#define LOST_CONTACT "lost_contact"
+
 /* What is known of a run beside its phase (runs.h): the two have the same keys, but for wishes that
  * nothing has come of yet. */
 struct live {
         struct run_key key;
         int control;                    /* the pipe to its supervisor; -1 = none */
         bool is_lost;                   /* the supervisor is gone, what it left is not yet */
+        bool lost_contact;              /* it was ended for want of contact */
+        int64_t lease_told_ms;          /* to its supervisor: when to TERM; 0: never */
         uid_t owner;                    /* of its notice */
         struct run_status status;
-        int64_t checkpoint_ns;          /* the newest that was seen */
+        int64_t checkpoint_ns;          /* the newest that was seen; time of day */
+        int64_t checkpoint_ms;          /* the same, steady */
         uint64_t checkpoint_report;     /* the first report with it; 0 = none to report */
         bool has_checkpoint;            /* one is to be reported */
 };
@@ -35,6 +42,7 @@ struct agent {
         struct folder *folder;
         struct runs *runs;
         struct link *link;
+        struct keeper *keeper;          /* NULL: we show what we were given */
         struct launch_setup launch;
         char cages[CAGE_PATH_MAX];
         struct device_list devices;
@@ -46,11 +54,12 @@ struct agent {
         /* Room for what is handed on: a list, a report. */
         struct run_wish wishes[EXCHANGE_RUNS_MAX];
         struct run_report reports[RUNS_MAX];
-        struct run_key checkpoints[RUNS_MAX];
+        struct exchange_checkpoint checkpoints[RUNS_MAX];
         int signals;                    /* signalfd */
         bool is_news;                   /* the next report is to be said at once */
         bool is_stale;                  /* a report is due */
         bool is_failing;                /* the controller did not answer */
+        bool is_refused;                /* ... for it does not know us */
         bool is_stopping;
         int64_t contact_ms, contact_written_ms, lease_ms;
         int64_t tick_ms, devices_ms, prune_ms;  /* when each was last done; steady */
@@ -71,8 +80,9 @@ void agent_take_steps(struct agent *agent);
 void agent_look(struct agent *agent);
 /* The pipe of this one has lost its reader. */
 void agent_supervisor_gone(struct agent *agent, struct live *live);
-/* What is to be done every now and then: runs that were lost, checkpoints. */
-void agent_tick_runs(struct agent *agent);
+/* What is to be done every now and then: runs that were lost, checkpoints that were made since
+ * `last_ms` (steady; 0: not looked at yet). */
+void agent_tick_runs(struct agent *agent, int64_t last_ms);
 
 /* ---- agent_report.c ---- */
 

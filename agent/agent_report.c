@@ -5,6 +5,7 @@
 #include "agent/say.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "proto/protocol.h"
 
 void agent_look_at_devices(struct agent *agent)
 {
@@ -40,15 +41,20 @@ static void fill_run(struct agent *agent, size_t index, struct run_report *repor
         report->pid = live->status.pid;
         report->exit_code = live->status.exit_code;
         report->signal = live->status.signal;
+        report->lost_contact = live->lost_contact || live->status.lost_contact;
+        report->told_to_end = live->status.told_to_end;
 }
 
 void agent_report(struct agent *agent)
 {
         struct run_report *runs = agent->reports;
-        struct run_key *checkpoints = agent->checkpoints;
+        struct exchange_checkpoint *checkpoints = agent->checkpoints;
         struct exchange_report report = {
                 .agent = agent->setup->version,
                 .boot = folder_boot(agent->folder),
+                /* What does not answer may be an older one by now. */
+                .protocol = agent->answer && !agent->is_failing ? agent->answer->protocol
+                                                                : PROTOCOL_MIN,
                 .seen = runs_generation(agent->runs),
                 .runs = runs,
                 .checkpoints = checkpoints,
@@ -65,7 +71,8 @@ void agent_report(struct agent *agent)
         }
         for (size_t i = 0; i < agent->lives_count; i++)
                 if (agent->lives[i].has_checkpoint)
-                        checkpoints[report.checkpoints_count++] = agent->lives[i].key;
+                        checkpoints[report.checkpoints_count++] = (struct exchange_checkpoint){
+                                agent->lives[i].key, agent->lives[i].checkpoint_ms};
         exchange_write(&text, &report);
         uint64_t number =
                 text.failed ? 0 : link_report(agent->link, text.bytes, text.size, agent->is_news);

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include "agent/agent_impl.h"
-#include "agent/durable.h"
 #include "agent/say.h"
 #include "base/arena.h"
+#include "base/durable.h"
 #include "base/err.h"
 #include "base/map.h"
 #include "base/str.h"
@@ -141,8 +141,8 @@ static int adopt_spec(struct agent *agent, const struct run_spec *spec, struct a
         wish.until_ms = wish.has_stop ? stop.until_ms : 0;
         wish.notice = wish.has_stop ? notice_hash(&stop) : 0;
         struct live *live = add_live(agent, spec->key);
+        live->lost_contact = wish.has_stop && str_equal(stop.cause, LOST_CONTACT);
         adopt_status(agent, live);
-        live->checkpoint_ns = folder_checkpoint_ns(agent->folder, spec->key);
         if (launch_owner(&agent->launch, spec, &live->owner, NULL) < 0)
                 live->owner = geteuid();
         int rc = runs_adopt(agent->runs, &wish, live->status.phase, err);
@@ -194,6 +194,30 @@ int agent_adopt(struct agent *agent, struct err *err)
 
 /* ---- steps ---- */
 
+static bool has_ended(const struct live *live)
+{
+        return live->status.phase == RUN_EXITED || live->status.phase == RUN_REFUSED;
+}
+
+/* Its supervisor ends it where no agent does, a tenth of the lease later: so it need not hear of
+ * every contact. When it is killed stays as it is. */
+static void tell_lease(struct agent *agent, struct live *live)
+{
+        int64_t term_ms = 0, kill_ms = 0, tenth_ms = agent->lease_ms / 10;
+
+        if (live->control < 0 || has_ended(live))
+                return;
+        if (!runs_lease(agent->runs, live->key, &term_ms, &kill_ms))
+                term_ms = kill_ms = 0;
+        else
+                term_ms += tenth_ms;
+        if (live->lease_told_ms == term_ms ||
+            (live->lease_told_ms > 0 && term_ms > 0 && term_ms - live->lease_told_ms < tenth_ms))
+                return;
+        if (launch_lease(live->control, term_ms, kill_ms))
+                live->lease_told_ms = term_ms;
+}
+
 static void start(struct agent *agent, struct run_key key)
 {
         const struct run_spec *spec = find_spec(agent, key);
@@ -208,6 +232,7 @@ static void start(struct agent *agent, struct run_key key)
         if (rc == 0)
                 rc = launch_start(&agent->launch, spec, &agent->devices, &live->control, &err);
         if (rc == 0) {
+                tell_lease(agent, live);
                 say(SAY_INFO, "run started", "run=%s name=%s", run_key_text(key, text), spec->name);
                 return;
         }
@@ -234,6 +259,21 @@ static void give_notice(struct agent *agent, const struct live *live)
                 (void)launch_signal(live->control, signal);
         say(SAY_INFO, "run told to stop", "run=%s cause=%s", run_key_text(live->key, text),
             spec->stop.cause);
+}
+
+/* It learns why it ends, and so does whoever takes it over: the notice stands in its folder. */
+static void note_lost_contact(struct agent *agent, struct live *live)
+{
+        const struct run_stop stop = {
+                .cause = LOST_CONTACT,
+                .until_ms = agent_now().wall_ms,
+                .signal = "",
+        };
+        struct err err;
+
+        live->lost_contact = true;
+        if (folder_notice_write(agent->folder, live->key, &stop, live->owner, &err) < 0)
+                say(SAY_ERROR, "notice cannot be written", "error=\"%s\"", err.text);
 }
 
 static void forget(struct agent *agent, struct run_key key)
@@ -267,15 +307,19 @@ static void take_step(struct agent *agent, struct run_step step)
         case RUN_STEP_WITHDRAW:
                 folder_notice_remove(agent->folder, step.key);
                 return;
-        case RUN_STEP_GO:
         case RUN_STEP_TERM:
+                if (step.lost_contact)
+                        note_lost_contact(agent, live);
+                break;
+        case RUN_STEP_GO:
         case RUN_STEP_KILL:
                 break;
         case RUN_STEP_KINDS_END:
                 assert(false);
         }
         say(SAY_INFO,
-            step.kind == RUN_STEP_GO     ? "run let go"
+            step.kind == RUN_STEP_GO ? "run let go"
+            : step.lost_contact      ? "run asked to end: its lease is over without contact"
             : step.kind == RUN_STEP_TERM ? "run asked to end"
                                          : "run killed",
             "run=%s", run_key_text(step.key, text));
@@ -298,11 +342,6 @@ void agent_take_steps(struct agent *agent)
 }
 
 /* ---- looking ---- */
-
-static bool has_ended(const struct live *live)
-{
-        return live->status.phase == RUN_EXITED || live->status.phase == RUN_REFUSED;
-}
 
 static void look_at(struct agent *agent, struct live *live)
 {
@@ -331,7 +370,20 @@ void agent_supervisor_gone(struct agent *agent, struct live *live)
         live->is_lost = !has_ended(live);
 }
 
-static void look_at_checkpoint(struct agent *agent, struct live *live)
+/* When that was on the steady clock. A clock that was set since, or a time that the run has given
+ * its file, is believed as far as it lies between two looks. */
+static int64_t steady_of(int64_t at_ns, int64_t last_ms)
+{
+        struct runs_time now = agent_now();
+        int64_t at_ms = now.steady_ms - (now.wall_ms - at_ns / 1000000);
+
+        if (at_ms < last_ms)
+                return last_ms;
+        return at_ms < now.steady_ms ? at_ms : now.steady_ms;
+}
+
+/* One from before a restart is said again: that does no harm. */
+static void look_at_checkpoint(struct agent *agent, struct live *live, int64_t last_ms)
 {
         if (live->status.phase != RUN_RUNNING)
                 return;
@@ -339,12 +391,13 @@ static void look_at_checkpoint(struct agent *agent, struct live *live)
         if (at_ns <= live->checkpoint_ns)
                 return;
         live->checkpoint_ns = at_ns;
+        live->checkpoint_ms = steady_of(at_ns, last_ms);
         live->has_checkpoint = true;
         live->checkpoint_report = 0;
         agent->is_news = true;
 }
 
-void agent_tick_runs(struct agent *agent)
+void agent_tick_runs(struct agent *agent, int64_t last_ms)
 {
         for (size_t i = 0; i < agent->lives_count; i++) {
                 struct live *live = &agent->lives[i];
@@ -352,6 +405,7 @@ void agent_tick_runs(struct agent *agent)
                         live->is_lost = false;
                         look_at(agent, live);
                 }
-                look_at_checkpoint(agent, live);
+                look_at_checkpoint(agent, live, last_ms);
+                tell_lease(agent, live);
         }
 }

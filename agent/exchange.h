@@ -2,7 +2,8 @@
  *
  * Pure apart from the heap. Strict: a value of the wrong type or out of its bounds refuses the
  * whole answer, with the field's path in the sentence. Keys that are not known are skipped, so that
- * a newer controller can speak to an older agent. docs/agent.md shows both bodies.
+ * a newer controller can speak to an older agent; those that are missing have defaults, but for the
+ * few without which an answer means nothing (proto/protocol.h). docs/agent.md shows both bodies.
  *
  * A *run* is one member of a workload in one epoch: what an agent starts at most once.
  * Times on the wire are ISO 8601; here milliseconds since 1970 (_ms). Memory in MiB.
@@ -18,7 +19,6 @@ struct doc_node;
 struct err;
 struct text;
 
-#define EXCHANGE_PROTOCOL      1
 #define EXCHANGE_RUNS_MAX      1024     /* of one node, in one answer */
 #define EXCHANGE_WANTS_MAX     256
 #define EXCHANGE_WORDS_MAX     1024     /* of a command; variables; secrets */
@@ -116,6 +116,7 @@ struct exchange_want {
 };
 
 struct exchange_answer {
+        uint32_t protocol;              /* that the controller chose of those we speak */
         uint64_t generation;
         int64_t lease_ms;
         uint32_t runs_count, wants_count;
@@ -142,14 +143,24 @@ struct run_report {
         int64_t pid;                    /* 0 = none */
         int exit_code, signal;          /* EXITED: signal 0 = it ended by itself */
         const char *reason;             /* REFUSED; else "" */
+        bool lost_contact;              /* EXITED: the agent ended it, at the end of the lease */
+        bool told_to_end;               /* EXITED: it got TERM before, whatever its exit code is */
 };
 
+struct exchange_checkpoint {
+        struct run_key key;
+        int64_t at_ms;                  /* when it was safe, on the clock of the report's sent_ms */
+};
+
+/* Whoever sends it adds "sent_ms", the time on the machine's steady clock (link.h). */
 struct exchange_report {
         const char *agent, *boot;       /* our version; the machine's boot id */
+        uint32_t protocol;              /* that it is written in: what was agreed; PROTOCOL_MIN until
+                                           a controller has answered */
         uint64_t seen;                  /* generation of the newest answer taken; 0 = none */
         const struct run_report *runs;
         size_t runs_count;
-        const struct run_key *checkpoints;      /* those that made one since the last report */
+        const struct exchange_checkpoint *checkpoints;  /* made since the last report */
         size_t checkpoints_count;
         uint64_t broken;                /* bit d: device d */
 };

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "proto/protocol.h"
 #include "proto/when.h"
 
 #define LEASE_MS_MIN  1000
@@ -381,6 +382,20 @@ static int read_wants(struct reading *reading, const struct doc_node *list,
         return 0;
 }
 
+/* Controllers before the first negotiation said none. */
+static int read_protocol(struct reading *reading, const struct doc_node *root,
+                         struct exchange_answer *answer)
+{
+        static const struct protocols ours = {PROTOCOL_MIN, PROTOCOL_MAX};
+        uint32_t theirs = PROTOCOL_MIN;
+        int rc = doc_u32(field(root, "protocol"), 0, UINT16_MAX, &theirs, reading->err);
+
+        if (rc < 0)
+                return rc;
+        return protocol_agree(ours, "this agent", (struct protocols){theirs, theirs},
+                              "the controller", &answer->protocol, reading->err);
+}
+
 static int read_answer(struct reading *reading, const struct doc_node *root,
                        struct exchange_answer *answer)
 {
@@ -388,6 +403,7 @@ static int read_answer(struct reading *reading, const struct doc_node *root,
         int rc;
 
         if ((rc = doc_check_map(root, reading->err)) < 0 ||
+            (rc = read_protocol(reading, root, answer)) < 0 ||
             (rc = need(reading, root, "generation", &generation)) < 0 ||
             (rc = need(reading, root, "lease_ms", &lease)) < 0 ||
             (rc = need(reading, root, "runs", &runs)) < 0 ||

@@ -6,6 +6,7 @@
 
 #include "agent/exchange.h"
 #include "base/text.h"
+#include "proto/protocol.h"
 #include "proto/when.h"
 
 static void add_key(struct text *text, struct run_key key)
@@ -129,6 +130,10 @@ static void add_report(struct text *text, const struct run_report *run)
                 text_add(text, ", \"pid\": %" PRId64, run->pid);
         if (run->phase == RUN_EXITED)
                 text_add(text, ", \"exit_code\": %d, \"signal\": %d", run->exit_code, run->signal);
+        if (run->phase == RUN_EXITED && run->lost_contact)
+                text_add(text, ", \"lost_contact\": true");
+        if (run->phase == RUN_EXITED && run->told_to_end)
+                text_add(text, ", \"told_to_end\": true");
         if (run->phase == RUN_REFUSED)
                 add_field(text, "reason", run->reason);
         text_add(text, "}");
@@ -138,7 +143,8 @@ void exchange_write(struct text *text, const struct exchange_report *report)
 {
         const char *comma = "";
 
-        text_add(text, "{\"protocol\": %d", EXCHANGE_PROTOCOL);
+        text_add(text, "{\"protocol\": %u, \"protocols\": [%d, %d]", report->protocol, PROTOCOL_MIN,
+                 PROTOCOL_MAX);
         add_field(text, "agent", report->agent);
         add_field(text, "boot", report->boot);
         text_add(text, ", \"seen\": %" PRIu64 ", \"runs\": [", report->seen);
@@ -149,8 +155,8 @@ void exchange_write(struct text *text, const struct exchange_report *report)
         text_add(text, "], \"checkpoints\": [");
         for (size_t i = 0; i < report->checkpoints_count; i++) {
                 text_add(text, i ? ", {" : "{");
-                add_key(text, report->checkpoints[i]);
-                text_add(text, "}");
+                add_key(text, report->checkpoints[i].key);
+                text_add(text, ", \"at_ms\": %" PRId64 "}", report->checkpoints[i].at_ms);
         }
         text_add(text, "], \"broken\": [");
         for (unsigned device = 0; device < 64; device++) {

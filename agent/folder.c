@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/durable.h"
 #include "agent/folder_impl.h"
+#include "base/durable.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -64,6 +64,43 @@ static int take_lock(struct folder *folder, struct err *err)
         return folder_fail(err, path);
 }
 
+static int read_format(const char *path, uint64_t *ret_format, struct err *err)
+{
+        char *bytes;
+        size_t size;
+        int rc = file_read(path, 32, &bytes, &size, err);
+
+        *ret_format = 1;
+        if (rc == -ERR_NOT_FOUND)
+                return 0;
+        if (rc < 0)
+                return rc;
+        bytes[strcspn(bytes, "\n")] = '\0';
+        rc = num_u64(bytes, 1, UINT16_MAX, ret_format, err);
+        mem_free(bytes);
+        return rc < 0 ? err_prefix(err, "%s", path) : 0;
+}
+
+/* Only once it is ours: another agent may be about to replace what it writes. */
+static int take_format(struct folder *folder, struct err *err)
+{
+        char path[FOLDER_PATH_MAX], line[16];
+        uint64_t format;
+        int rc = read_format(inside(folder, "format", path), &format, err);
+
+        if (rc < 0)
+                return rc;
+        if (format > FOLDER_FORMAT)
+                return err_set(err, ERR_INPUT,
+                               "%s is of format %" PRIu64 ", that of a newer berth-agent; this one "
+                               "reads up to %d: start the newer one again",
+                               folder->path, format, FOLDER_FORMAT);
+        if (format == FOLDER_FORMAT)
+                return 0;
+        int length = snprintf(line, sizeof line, "%d\n", FOLDER_FORMAT);
+        return durable_write(path, line, (size_t)length, 0600, err);
+}
+
 static int open_poke(struct folder *folder, struct err *err)
 {
         char path[FOLDER_PATH_MAX];
@@ -103,6 +140,7 @@ int folder_open(const char *path, struct folder **ret_folder, struct err *err)
         folder->lock_fd = folder->poke_fd = folder->epochs_fd = -1;
         read_boot(folder);
         if ((rc = make_folder(path, err)) == 0 && (rc = take_lock(folder, err)) == 0 &&
+            (rc = take_format(folder, err)) == 0 &&
             (rc = make_folder(inside(folder, "runs", sub), err)) == 0 &&
             (rc = make_folder(inside(folder, "ended", sub), err)) == 0 &&
             (rc = durable_sync_folder(path, err)) == 0)

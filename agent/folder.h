@@ -1,9 +1,11 @@
 /* folder.h - the state folder of an agent: what must outlive it.
  *
+ *     STATE/format               how all this is laid out: FOLDER_FORMAT
  *     STATE/lock                 locked while an agent uses the folder
  *     STATE/poke                 a pipe by which supervisors wake the agent
  *     STATE/epochs               "workload member epoch" of everything ever started, a line each
  *     STATE/contact              when the controller was last heard of
+ *     STATE/identity.pem         the node's key and certificate (keeper.h)
  *     STATE/runs/17.0.1042/      one run: workload, member, epoch
  *             run.json           what the controller wanted, and how it is launched; never changes
  *             control            a pipe with the agent's orders; its reader is the supervisor,
@@ -34,11 +36,15 @@ struct arena;
 struct err;
 struct folder;
 
+/* Grows when a release lays something out that the one before would misread; each reads the format
+ * before its own as well, so that an agent is replaced while runs go on. 1: 0.1.0, which wrote no
+ * such file; 2: the file, and identity.pem. */
+#define FOLDER_FORMAT    2
 #define FOLDER_STATE_MAX 1024           /* bytes of the state folder's path, with the final NUL */
 #define FOLDER_PATH_MAX  1280           /* of anything in it */
 
-/* Makes what is missing, and locks it. 0; -ERR_EXISTS: another agent uses it; -ERR_RANGE: the path
- * is too long or not absolute; -ERR_IO, -ERR_NOMEM. */
+/* Makes what is missing, and locks it. 0; -ERR_EXISTS: another agent uses it; -ERR_INPUT: it is of
+ * a newer format; -ERR_RANGE: the path is too long or not absolute; -ERR_IO, -ERR_NOMEM. */
 int folder_open(const char *path, struct folder **ret_folder, struct err *err);
 void folder_close(struct folder *folder);               /* NULL is fine */
 
@@ -102,7 +108,9 @@ struct run_status {
         enum run_phase phase;           /* STARTING where nothing has been written yet */
         int64_t since_ms, pid;
         int exit_code, signal;
+        bool lost_contact;              /* EXITED: its supervisor ended it at the end of its lease */
         char reason[480];
+        bool told_to_end;               /* EXITED: TERM came first, by order */
 };
 /* Read and written with the run's own folder, by agent and supervisor. Reading: 0 (also when there
  * is none yet), -ERR_INPUT, -ERR_IO, -ERR_NOMEM. How a run ended is written durably; the phases

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/durable.h"
 #include "agent/folder.h"
 #include "agent/folder_impl.h"
+#include "base/durable.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"

@@ -13,12 +13,12 @@
 
 #include "agent/account.h"
 #include "agent/cage.h"
-#include "agent/durable.h"
 #include "agent/environment.h"
 #include "agent/family.h"
 #include "agent/folder.h"
 #include "agent/supervisor.h"
 #include "base/arena.h"
+#include "base/durable.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -244,6 +244,14 @@ bool launch_term(int control)
 bool launch_kill(int control)
 {
         return tell(control, "kill\n");
+}
+
+bool launch_lease(int control, int64_t term_ms, int64_t kill_ms)
+{
+        char order[64];
+
+        snprintf(order, sizeof order, "lease %" PRId64 " %" PRId64 "\n", term_ms, kill_ms);
+        return tell(control, order);
 }
 
 int launch_signal_number(const char *name)

@@ -23,12 +23,15 @@
 #define ANSWERED_MS      3000  /* for so long: a controller that was restarted may count anew */
 #define NODE_MAX         400
 #define GIVEN_UP_STATUS  503
+#define REFUSED_STATUS   401
+#define SENT_MAX         64 /* for "sent_ms" */
 
 struct speaker {
         struct link *link;
         struct client *client;
         pthread_t thread;
         bool is_started, waits; /* `waits`: the one that waits for news */
+        uint64_t identity;      /* that the client shows: link.identity, when it was connected */
         uint64_t said;          /* number of the report it said last */
         unsigned failures;      /* in a row */
         unsigned status;        /* of the newest answer; 0 = there was none */
@@ -48,7 +51,8 @@ struct link {
 
         pthread_mutex_t lock; /* of all below */
         pthread_cond_t changed;
-        bool is_stopping;
+        bool is_stopping, is_held;
+        uint64_t identity; /* grows with each certificate */
         char *body;
         size_t size;
         uint64_t number, news; /* of the report; of the newest that is news */
@@ -79,14 +83,17 @@ static void wake(const struct link *link)
 
 /* ---- a call ---- */
 
-/* With the lock held. The report, copied, or NULL. */
-static char *copy_report(struct link *link, size_t *ret_size, uint64_t *ret_number)
+/* With the lock held. The report as it is sent at that time, or NULL. */
+static char *copy_report(struct link *link, int64_t sent_ms, size_t *ret_size, uint64_t *ret_number)
 {
-        char *body = mem_new(link->size + 1, 1);
+        char *body = mem_new(link->size + SENT_MAX, 1);
 
-        if (body)
-                memcpy(body, link->body, link->size);
-        *ret_size = link->size;
+        if (body) {
+                assert(link->body[0] == '{');
+                int begin = snprintf(body, SENT_MAX, "{\"sent_ms\": %" PRId64 ", ", sent_ms);
+                memcpy(body + begin, link->body + 1, link->size - 1);
+                *ret_size = (size_t)begin + link->size - 1;
+        }
         *ret_number = link->number;
         return body;
 }
@@ -96,8 +103,10 @@ static int64_t wait_ms(struct link *link)
         int64_t wait = link->setup.wait_ms_max ? link->setup.wait_ms_max : WAIT_MS_DEFAULT;
 
         pthread_mutex_lock(&link->lock);
-        if (link->lease_ms > 0 && wait > link->lease_ms / 2)
-                wait = link->lease_ms / 2;
+        /* The lease counts from when a call was made: while one waits, that is the call before. So
+         * it is never older than a third, and until it is known nothing waits. */
+        if (wait > link->lease_ms / 6)
+                wait = link->lease_ms / 6;
         pthread_mutex_unlock(&link->lock);
         return wait;
 }
@@ -177,12 +186,13 @@ static void answer_want(struct speaker *speaker, const struct exchange_want *wan
 
 /* ---- a thread ---- */
 
-/* At once: what follows may take its time, and the lease counts from here. */
-static void note_heard(struct link *link)
+/* At once: what follows may take its time. */
+static void note_contact(struct link *link, int64_t asked_ms)
 {
         pthread_mutex_lock(&link->lock);
-        link->out.heard_ms = link_steady_ms();
-        link->out.is_failing = false;
+        if (link->out.asked_ms < asked_ms)
+                link->out.asked_ms = asked_ms;
+        link->out.is_failing = link->out.is_refused = false;
         pthread_mutex_unlock(&link->lock);
 }
 
@@ -212,6 +222,7 @@ static void note_failure(struct speaker *speaker, const struct err *err)
 
         pthread_mutex_lock(&link->lock);
         link->out.is_failing = true;
+        link->out.is_refused = speaker->status == REFUSED_STATUS;
         snprintf(link->out.failure, sizeof link->out.failure, "%s", err->text);
         pthread_mutex_unlock(&link->lock);
         wake(link);
@@ -245,7 +256,7 @@ static bool has_to_say(const struct speaker *speaker)
 {
         const struct link *link = speaker->link;
 
-        if (link->number == 0)
+        if (link->number == 0 || link->is_held)
                 return false;
         if (!speaker->waits)
                 return link->news > speaker->said;
@@ -263,45 +274,54 @@ static bool was_given_up(struct speaker *speaker, uint64_t sayings)
         return speaker->waits && speaker->status == GIVEN_UP_STATUS && has_spoken;
 }
 
-static void speak_once(struct speaker *speaker, const char *body, size_t size, uint64_t number,
-                       uint64_t sayings)
+struct saying {
+        char *body;                     /* NULL: out of memory */
+        size_t size;
+        uint64_t number, sayings;
+        int64_t sent_ms;
+};
+
+static void speak_once(struct speaker *speaker, const struct saying *saying)
 {
         struct exchange_answer *answer;
         struct err err = {0};
-        int rc = body ? call(speaker, body, size, &answer, &err)
-                      : err_set(&err, ERR_NOMEM, "out of memory");
+        int rc = saying->body ? call(speaker, saying->body, saying->size, &answer, &err)
+                              : err_set(&err, ERR_NOMEM, "out of memory");
 
-        if (rc < 0 && was_given_up(speaker, sayings))
+        if (rc < 0 && was_given_up(speaker, saying->sayings))
                 return;
         if (rc < 0) {
                 speaker->failures++;
                 note_failure(speaker, &err);
                 return;
         }
-        note_heard(speaker->link);
+        note_contact(speaker->link, saying->sent_ms);
         speaker->failures = 0;
-        speaker->said = number;
+        speaker->said = saying->number;
         for (uint32_t i = 0; i < answer->wants_count; i++)
                 answer_want(speaker, &answer->wants[i]);
-        deliver(speaker, answer, number);
+        deliver(speaker, answer, saying->number);
 }
 
 /* With the lock held, which it gives up meanwhile. */
 static void speak_now(struct speaker *speaker)
 {
         struct link *link = speaker->link;
-        uint64_t number;
-        size_t size;
-        char *body = copy_report(link, &size, &number);
+        struct saying saying = {.sent_ms = link_steady_ms()};
 
+        saying.body = copy_report(link, saying.sent_ms, &saying.size, &saying.number);
         if (!speaker->waits) {
                 link->is_saying = true;
                 link->sayings++;
         }
-        uint64_t sayings = link->sayings;
+        saying.sayings = link->sayings;
+        bool is_other = speaker->identity != link->identity;
+        speaker->identity = link->identity;
         pthread_mutex_unlock(&link->lock);
-        speak_once(speaker, body, size, number, sayings);
-        mem_free(body);
+        if (is_other)
+                client_reconnect(speaker->client);
+        speak_once(speaker, &saying);
+        mem_free(saying.body);
         pthread_mutex_lock(&link->lock);
         if (!speaker->waits) {
                 link->is_saying = false;
@@ -362,6 +382,7 @@ int link_start(const struct link_setup *setup, struct link **ret_link, struct er
                 return err_set(err, ERR_NOMEM, "out of memory");
         link->setup = *setup;
         link->setup.node = NULL;
+        link->is_held = setup->is_held;
         pthread_mutex_init(&link->lock, NULL);
         init_condition(&link->changed);
         link->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -402,6 +423,15 @@ void link_stop(struct link *link)
         pthread_mutex_destroy(&link->lock);
         mem_free(link->body);
         mem_free(link);
+}
+
+void link_identify(struct link *link)
+{
+        pthread_mutex_lock(&link->lock);
+        link->is_held = false;
+        link->identity++;
+        pthread_cond_broadcast(&link->changed);
+        pthread_mutex_unlock(&link->lock);
 }
 
 int link_fd(const struct link *link)

@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/keeper.h"
 #include "agent/options.h"
 #include "agent/supervisor.h"
 #include "base/doc.h"
 #include "base/err.h"
-#include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "device/sim.h"
@@ -19,13 +19,13 @@
 
 #define DEFAULT_URL   "unix:/run/berth/berthd.sock"
 #define DEFAULT_STATE "/var/lib/berth-agent"
-#define TOKEN_MAX     4096
 #define PATH_ROOM     4096
 
 /* What main works with. */
 struct program {
         struct agent_options options;
         char node[64], state[PATH_ROOM], path[PATH_ROOM], broken[PATH_ROOM + 16];
+        char identity[PATH_ROOM + 16];  /* "" = who we are was given */
         char *token;
         struct device_backend devices;
 };
@@ -163,14 +163,32 @@ static int set_program(struct program *program, struct err *err)
 static int read_token(struct program *program, struct err *err)
 {
         const char *path = program->options.values[AGENT_TOKEN_FILE];
-        size_t size;
 
-        if (!path)
-                return 0;
-        int rc = file_read(path, TOKEN_MAX, &program->token, &size, err);
-        if (rc == 0)
-                program->token[strcspn(program->token, "\r\n \t")] = '\0';
-        return rc;
+        return path ? keeper_read_token(path, &program->token, err) : 0;
+}
+
+/* The node's own certificate, where it joins with a token, or did so before. */
+static int set_identity(struct program *program, struct err *err)
+{
+        const char *const *values = program->options.values;
+        const char *url = value(program, AGENT_URL, DEFAULT_URL);
+        bool joins = values[AGENT_JOIN_TOKEN_FILE] != NULL;
+
+        if (values[AGENT_TOKEN_FILE] || values[AGENT_CERTIFICATE])
+                return joins ? err_set(err, ERR_INPUT,
+                                       "--join-token-file gets this node a certificate of its own: "
+                                       "--token-file and --certificate go without it")
+                             : 0;
+        snprintf(program->identity, sizeof program->identity, "%s/" KEEPER_IDENTITY,
+                 program->state);
+        bool is_https = strncmp(url, "https://", 8) == 0;
+        if (joins && !is_https)
+                return err_set(err, ERR_INPUT,
+                               "--join-token-file: a certificate is shown over https only: give "
+                               "--url https://host:port");
+        if (!is_https || (!joins && access(program->identity, F_OK) < 0))
+                program->identity[0] = '\0';
+        return 0;
 }
 
 static int run(struct program *program, struct err *err)
@@ -179,9 +197,10 @@ static int run(struct program *program, struct err *err)
         int rc;
 
         if ((rc = set_node(program, err)) < 0 || (rc = set_state(program, err)) < 0 ||
-            (rc = set_program(program, err)) < 0 || (rc = read_token(program, err)) < 0 ||
-            (rc = load_devices(program, err)) < 0)
+            (rc = set_program(program, err)) < 0 || (rc = set_identity(program, err)) < 0 ||
+            (rc = read_token(program, err)) < 0 || (rc = load_devices(program, err)) < 0)
                 return rc;
+        bool enrols = program->identity[0] != '\0';
         const struct agent_setup setup = {
                 .client =
                         {
@@ -189,10 +208,13 @@ static int run(struct program *program, struct err *err)
                                 .token = program->token,
                                 .ca_file = values[AGENT_CA_FILE],
                                 .pin = values[AGENT_PIN],
-                                .certificate_file = values[AGENT_CERTIFICATE],
-                                .key_file = values[AGENT_KEY],
+                                .certificate_file =
+                                        enrols ? program->identity : values[AGENT_CERTIFICATE],
+                                .key_file = enrols ? program->identity : values[AGENT_KEY],
                                 .agent = "berth-agent/" BERTH_VERSION,
                         },
+                .enrols = enrols,
+                .join_token_file = values[AGENT_JOIN_TOKEN_FILE],
                 .version = BERTH_VERSION,
                 .node = program->node,
                 .state = program->state,

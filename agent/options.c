@@ -77,8 +77,13 @@ void agent_options_help(FILE *file)
               "--runs-as says so; an agent that is not root runs everything as itself.\n"
               "docs/agent.md says what a run sees, and how it is told to stop.\n"
               "\n"
+              "With --join-token-file the node gets a certificate at its first start, keeps it in its\n"
+              "state folder, and renews it in time; SIGHUP has it renewed at once.\n"
+              "\n"
               "example:\n"
               "  berth-agent --node gpu-01 --pool pool.yaml --state /tmp/agent --runs-as self\n"
+              "  berth-agent --node gpu-01 --pool pool.yaml --url https://berth.example:7070 \\\n"
+              "              --ca-file ca.pem --join-token-file gpu-01.token\n"
               "\n"
               "exit status: 0 ended by SIGTERM or SIGINT; 2 a document or option is wrong, or\n"
               "another agent has the state folder; 1 anything else\n",

@@ -16,6 +16,7 @@ struct err;
         X(MODELS, "models", "FILE", "know these device models too (kind: DeviceModels)")        \
         X(STATE, "state", "DIR", "what must outlive the agent (default: /var/lib/berth-agent)") \
         X(TOKEN_FILE, "token-file", "FILE", "the token of this node, alone in a file")          \
+        X(JOIN_TOKEN_FILE, "join-token-file", "FILE", "enrol with the join token in this file")  \
         X(CA_FILE, "ca-file", "FILE", "the authority that signed berthd's certificate")         \
         X(PIN, "pin", "PIN", "berthd's public key, as sha256//...")                             \
         X(CERTIFICATE, "certificate", "FILE", "this node's certificate, with --key")            \

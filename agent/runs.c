@@ -8,7 +8,8 @@
 #include "base/map.h"
 #include "base/mem.h"
 
-#define WAIT_MS_MAX 60000
+#define WAIT_MS_MAX     60000
+#define LEASE_MARGIN_MS 10000
 
 struct run {
         struct run_wish wish; /* the newest there was */
@@ -47,6 +48,11 @@ static const unsigned moves[RUN_PHASES_END] = {
         [RUN_EXITED] = 0,
         [RUN_REFUSED] = 0,
 };
+
+static int64_t least(int64_t a, int64_t b)
+{
+        return a < b ? a : b;
+}
 
 static bool may_move(const struct run *run, enum run_phase phase)
 {
@@ -243,43 +249,80 @@ bool runs_any_live(const struct runs *runs)
 
 /* ---- what is to be done ---- */
 
+int64_t runs_lease_kill_ms(int64_t lease_ms)
+{
+        return lease_ms - least(lease_ms / 10, LEASE_MARGIN_MS);
+}
+
+int64_t runs_lease_term_ms(int64_t lease_ms, int64_t kill_after_ms)
+{
+        int64_t term_ms = runs_lease_kill_ms(lease_ms) - kill_after_ms;
+
+        return term_ms > lease_ms / 2 ? term_ms : lease_ms / 2;
+}
+
+static int64_t lease_term_at_ms(const struct runs *runs)
+{
+        return runs->contact_ms + runs_lease_term_ms(runs->lease_ms, runs->kill_after_ms);
+}
+
 static bool is_contact_lost(const struct runs *runs, struct runs_time now)
 {
-        return runs->has_contact && now.steady_ms - runs->contact_ms >= runs->lease_ms;
+        return runs->has_contact && now.steady_ms >= lease_term_at_ms(runs);
+}
+
+static bool ends_for_contact(const struct runs *runs, const struct run *run, struct runs_time now)
+{
+        return run->wish.stops_at_lease && is_contact_lost(runs, now);
+}
+
+/* Of one that was asked to end. Where contact is lost it is over before the lease, whyever it was
+ * asked. */
+static int64_t kill_at_ms(const struct runs *runs, const struct run *run)
+{
+        int64_t at_ms = run->termed_ms + runs->kill_after_ms;
+
+        if (!run->wish.stops_at_lease || !runs->has_contact)
+                return at_ms;
+        int64_t lease_at_ms = runs->contact_ms + runs_lease_kill_ms(runs->lease_ms);
+        /* What is asked this late was not wanted to end while there was contact. */
+        return least(at_ms, lease_at_ms > run->termed_ms ? lease_at_ms : run->termed_ms);
 }
 
 static bool must_end(const struct runs *runs, const struct run *run, struct runs_time now)
 {
         if (runs->is_ending || (runs->has_list && !run->is_named))
                 return true;
-        if (run->wish.stops_at_lease && is_contact_lost(runs, now))
+        if (ends_for_contact(runs, run, now))
                 return true;
         return run->wish.has_stop && now.wall_ms >= run->wish.until_ms;
 }
 
 /* Of a live run. */
 static bool live_step(const struct runs *runs, struct run *run, struct runs_time now,
-                      enum run_step_kind *ret_kind)
+                      struct run_step *ret_step)
 {
         if (run->is_termed) {
-                if (run->is_killed || now.steady_ms - run->termed_ms < runs->kill_after_ms)
+                if (run->is_killed || now.steady_ms < kill_at_ms(runs, run))
                         return false;
                 run->is_killed = true;
-                *ret_kind = RUN_STEP_KILL;
+                ret_step->kind = RUN_STEP_KILL;
         } else if (run->is_named && run->wish.has_stop && run->noticed != run->wish.notice) {
                 /* Also when its end has passed already: the run learns why it is ended. */
                 run->noticed = run->wish.notice;
-                *ret_kind = RUN_STEP_NOTICE;
+                ret_step->kind = RUN_STEP_NOTICE;
         } else if (must_end(runs, run, now)) {
                 run->is_termed = true;
                 run->termed_ms = now.steady_ms;
-                *ret_kind = RUN_STEP_TERM;
+                ret_step->kind = RUN_STEP_TERM;
+                ret_step->lost_contact = ends_for_contact(runs, run, now) && !runs->is_ending &&
+                                         (run->is_named || !runs->has_list);
         } else if (!run->wish.has_stop && run->noticed && run->is_named) {
                 run->noticed = 0;
-                *ret_kind = RUN_STEP_WITHDRAW;
+                ret_step->kind = RUN_STEP_WITHDRAW;
         } else if (run->phase == RUN_READY && run->wish.go && !run->is_let_go) {
                 run->is_let_go = true;
-                *ret_kind = RUN_STEP_GO;
+                ret_step->kind = RUN_STEP_GO;
         } else {
                 return false;
         }
@@ -306,11 +349,13 @@ static bool member_lives(const struct runs *runs, struct run_key key)
         return false;
 }
 
-static bool may_start(struct runs *runs, struct run *run, uint64_t held)
+static bool may_start(struct runs *runs, struct run *run, uint64_t held, struct runs_time now)
 {
         struct run_key key = run->wish.key;
 
-        if (runs->is_ending || run->wish.devices & held || member_lives(runs, key))
+        /* What was wanted so long ago may be wanted elsewhere by now. */
+        if (runs->is_ending || is_contact_lost(runs, now) || run->wish.devices & held ||
+            member_lives(runs, key))
                 return false;
         if (key.epoch <= runs_floor_of(runs, key.workload, key.member)) {
                 move(run, RUN_REFUSED);
@@ -330,9 +375,9 @@ bool runs_next(struct runs *runs, struct runs_time now, struct run_step *ret_ste
                 bool is_step = false;
 
                 if (is_live(run)) {
-                        is_step = live_step(runs, run, now, &step.kind);
+                        is_step = live_step(runs, run, now, &step);
                 } else if (run->phase == RUN_WANTED) {
-                        is_step = may_start(runs, run, held);
+                        is_step = may_start(runs, run, held, now);
                         step.kind = RUN_STEP_START;
                         if (is_step)
                                 move(run, RUN_STARTING);
@@ -350,11 +395,6 @@ bool runs_next(struct runs *runs, struct runs_time now, struct run_step *ret_ste
         return false;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-        return a < b ? a : b;
-}
-
 int64_t runs_wait_ms(const struct runs *runs, struct runs_time now)
 {
         int64_t wait_ms = INT64_MAX;
@@ -364,14 +404,13 @@ int64_t runs_wait_ms(const struct runs *runs, struct runs_time now)
                 if (!is_live(run) || run->is_killed)
                         continue;
                 if (run->is_termed) {
-                        wait_ms = least(wait_ms,
-                                        run->termed_ms + runs->kill_after_ms - now.steady_ms);
+                        wait_ms = least(wait_ms, kill_at_ms(runs, run) - now.steady_ms);
                         continue;
                 }
                 if (run->wish.has_stop)
                         wait_ms = least(wait_ms, run->wish.until_ms - now.wall_ms);
                 if (run->wish.stops_at_lease && runs->has_contact)
-                        wait_ms = least(wait_ms, runs->contact_ms + runs->lease_ms - now.steady_ms);
+                        wait_ms = least(wait_ms, lease_term_at_ms(runs) - now.steady_ms);
         }
         if (wait_ms == INT64_MAX)
                 return -1;
@@ -400,6 +439,21 @@ enum run_phase runs_phase_at(const struct runs *runs, size_t index)
 {
         assert(index < runs->count);
         return runs->runs[index].phase;
+}
+
+bool runs_lease(const struct runs *runs, struct run_key key, int64_t *ret_term_ms,
+                int64_t *ret_kill_ms)
+{
+        if (!runs->has_contact)
+                return false;
+        for (size_t i = 0; i < runs->count; i++) {
+                if (!run_key_equal(runs->runs[i].wish.key, key))
+                        continue;
+                *ret_term_ms = lease_term_at_ms(runs);
+                *ret_kill_ms = runs->contact_ms + runs_lease_kill_ms(runs->lease_ms);
+                return runs->runs[i].wish.stops_at_lease;
+        }
+        return false;
 }
 
 bool runs_phase(const struct runs *runs, struct run_key key, enum run_phase *ret_phase)

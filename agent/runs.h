@@ -11,6 +11,9 @@
  *     contact was lost for the lease and its class wants that; nobody is killed before it was
  *     terminated and `kill_after_ms` went by;
  *   - until the first list after a restart nothing is started, or ended for not being named;
+ *   - without contact nothing starts from runs_lease_term_ms() on, and what is to stop at its lease
+ *     was killed before the lease is over: nothing of it is left when the controller, which counts
+ *     from later, gives it up;
  *   - an older list than the newest changes nothing.
  *
  * Two clocks (ms): `wall` for the ends of notices, which come from elsewhere; `steady`, which no
@@ -58,7 +61,7 @@ int runs_floor(struct runs *runs, struct run_key key, struct err *err);
  * `notice` of 0: it was given none. 0, -ERR_EXISTS, -ERR_FULL, -ERR_NOMEM. */
 int runs_adopt(struct runs *runs, const struct run_wish *wish, enum run_phase phase,
                struct err *err);
-/* When contact was last had, if that is known. */
+/* When contact was last had, if that is known: when the controller was asked what it answered. */
 void runs_contact(struct runs *runs, int64_t steady_ms, int64_t lease_ms);
 
 /* ---- what comes in ---- */
@@ -71,6 +74,12 @@ bool runs_desire(struct runs *runs, uint64_t generation, const struct run_wish *
 /* Something was seen of a run. False: it is not there, or not from its phase (a repetition, or too
  * late): nothing changed. */
 bool runs_observe(struct runs *runs, struct run_key key, enum run_phase phase);
+
+/* How long after the last contact work that stops at its lease is asked to end, and is killed. A
+ * tenth of the lease (at most 10 s) is left for what KILL takes and for clocks that run unlike;
+ * never before half of the lease, so a short one leaves less time between the two. */
+int64_t runs_lease_term_ms(int64_t lease_ms, int64_t kill_after_ms);
+int64_t runs_lease_kill_ms(int64_t lease_ms);
 
 /* The agent is to leave nothing behind: from now on all runs end, and none starts. */
 void runs_end_all(struct runs *runs);
@@ -93,6 +102,7 @@ enum run_step_kind {
 struct run_step {
         enum run_step_kind kind;
         struct run_key key;
+        bool lost_contact;              /* TERM: for want of contact */
 };
 
 /* The next step, which counts as done from now on; false: there is none at this time. */
@@ -110,5 +120,9 @@ struct run_key runs_key(const struct runs *runs, size_t index);
 enum run_phase runs_phase_at(const struct runs *runs, size_t index);
 /* The phase of a run; false: it is not there. */
 bool runs_phase(const struct runs *runs, struct run_key key, enum run_phase *ret_phase);
+/* When it is asked to end, and killed, unless contact is had before; steady. False: it does not stop
+ * for want of contact, or none is known. */
+bool runs_lease(const struct runs *runs, struct run_key key, int64_t *ret_term_ms,
+                int64_t *ret_kill_ms);
 /* The highest epoch seen of a member; 0 = none. */
 uint64_t runs_floor_of(const struct runs *runs, uint64_t workload, uint32_t member);

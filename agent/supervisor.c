@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -25,6 +26,7 @@
 #define KILL_AGAIN_MS 100
 #define RETRY_S       1
 #define ORDERS_MAX    1024
+#define LOOK_MS       60000 /* a machine that slept has not waited */
 
 enum stage {
         STAGE_SETUP, /* the child prepares */
@@ -44,7 +46,9 @@ struct supervisor {
         bool has_ended; /* the first process has, as `wait_status` says */
         int wait_status;
         bool is_refused; /* it did not come to its program */
-        bool is_kill_ordered;
+        bool is_term_ordered, is_kill_ordered;
+        bool is_lease_over;
+        int64_t lease_term_ms, lease_kill_ms;   /* 0: it has none */
         int64_t leftover_kill_ms; /* when what outlives it is killed; 0 = not asked yet */
         char orders[ORDERS_MAX];
         size_t orders_size;
@@ -53,6 +57,15 @@ struct supervisor {
 static int64_t now_ms(void)
 {
         return time_monotonic_ns() / 1000000;
+}
+
+/* The clock of leases: it counts sleep. */
+static int64_t steady_ms(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_BOOTTIME, &now);
+        return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /* ---- saying how it is ---- */
@@ -231,15 +244,36 @@ static void send_all(const struct supervisor *self, int signal)
         (void)family_signal(signal);
 }
 
+/* Once it is over it stays so. */
+static void take_lease(struct supervisor *self, const char *times)
+{
+        char *end;
+        int64_t term_ms = strtoll(times, &end, 10), kill_ms = strtoll(end, NULL, 10);
+
+        if (self->is_lease_over)
+                return;
+        self->lease_term_ms = term_ms;
+        self->lease_kill_ms = kill_ms;
+}
+
+static void terminate(struct supervisor *self)
+{
+        send_all(self, SIGTERM);
+        send_all(self, SIGCONT);
+}
+
 static void obey(struct supervisor *self, const char *order)
 {
         if (str_equal(order, "go")) {
                 let_go(self);
         } else if (strncmp(order, "signal ", 7) == 0) {
                 send_signal(self, order + 7);
+        } else if (strncmp(order, "lease ", 6) == 0) {
+                take_lease(self, order + 6);
         } else if (str_equal(order, "term")) {
-                send_all(self, SIGTERM);
-                send_all(self, SIGCONT);
+                self->is_term_ordered = true;
+                self->status.told_to_end |= !self->has_ended;
+                terminate(self);
         } else if (str_equal(order, "kill")) {
                 self->is_kill_ordered = true;
         }
@@ -285,10 +319,34 @@ static bool reap(struct supervisor *self)
         return pid < 0 && errno == ECHILD && (!self->cage[0] || cage_is_empty(self->cage));
 }
 
+static int wait_for(int64_t ms)
+{
+        return (int)(ms < 0 ? 0 : ms < LOOK_MS ? ms : LOOK_MS);
+}
+
+/* In how many ms to come back for the lease; -1: it has none. */
+static int watch_lease(struct supervisor *self)
+{
+        int64_t now = steady_ms();
+
+        if (self->lease_term_ms == 0 || self->is_kill_ordered || self->has_ended)
+                return -1;
+        if (now < self->lease_term_ms)
+                return wait_for(self->lease_term_ms - now);
+        if (!self->is_lease_over && !self->is_term_ordered) {
+                self->status.lost_contact = true;
+                terminate(self);
+        }
+        self->is_lease_over = true;
+        self->is_kill_ordered = now >= self->lease_kill_ms;
+        return wait_for(self->lease_kill_ms - now);
+}
+
 /* Ends what has to end; in how many ms to come back, -1: not by time. */
 static int press(struct supervisor *self)
 {
         int64_t now = now_ms();
+        int lease_wait = watch_lease(self);
 
         if (self->has_ended && self->leftover_kill_ms == 0) {
                 self->leftover_kill_ms = now + self->order.leftover_ms;
@@ -299,7 +357,7 @@ static int press(struct supervisor *self)
                 return KILL_AGAIN_MS;
         }
         /* Descendants that are not ours to wait for end without a signal to us. */
-        return self->has_ended ? KILL_AGAIN_MS : -1;
+        return self->has_ended ? KILL_AGAIN_MS : lease_wait;
 }
 
 static void run_to_end(struct supervisor *self)

@@ -4,8 +4,9 @@
  * own and holds nothing of the agent's. It is the subreaper of the run: every process the run
  * makes, however detached, is below it, and it reports the end only when none is left.
  *
- * Orders come as lines through the pipe `control`: "go", "signal USR1", "term", "kill". An order
- * that is not known is skipped.
+ * Orders come as lines through the pipe `control`: "go", "signal USR1", "term", "kill", and "lease
+ * TERM KILL": the times (ms on the clock since the machine's start) at which it is to end by itself
+ * unless later ones are said before. An order that is not known is skipped.
  *
  * The run's first process is killed by the kernel when the supervisor dies; who finds the pipe
  * without a reader and status.json without an end cleans up the rest (launch.h).

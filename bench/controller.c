@@ -4,7 +4,11 @@
  * the pool is not full (it would be at 13,300). The load comes from this
  * process, on the same cores; the daemon is the real one, as a child. Against it in the same run: as
  * many groups of rows as fast as bare SQLite commits them. Then the memory of a pool of 10,000 nodes
- * with 100,000 live workloads. The first argument is the seconds of load (default 10). */
+ * with 100,000 live workloads.
+ *
+ * bench-controller [SECONDS [PACE]]   seconds of load (default 10); with a pace only the load at so
+ *                                     many jobs a second, which may be more than the pool can run
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -93,6 +97,27 @@ static pid_t start_daemon(const char *program, int *ret_log)
         close(ends[1]);
         *ret_log = ends[0];
         return child;
+}
+
+static double resident_mib(pid_t child)
+{
+        char path[64];
+        long pages = 0, ignored = 0;
+        FILE *file;
+
+        (void)snprintf(path, sizeof path, "/proc/%d/statm", (int)child);
+        file = fopen(path, "re");
+        if (!file || fscanf(file, "%ld %ld", &ignored, &pages) != 2)
+                pages = 0;
+        if (file)
+                fclose(file);
+        return (double)pages * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
+}
+
+static void stop(pid_t child, int signal_number)
+{
+        (void)kill(child, signal_number);
+        (void)waitpid(child, NULL, 0);
 }
 
 /* Reads the daemon's lines until one says that it listens; milliseconds of its recovery. */
@@ -407,22 +432,69 @@ static double bare_sqlite(int64_t load_ns, double *ret_sync_ms)
         return (double)jobs / took_s;
 }
 
-/* ---- the run ---- */
+/* ---- more than the pool can run ---- */
 
-static double resident_mib(pid_t child)
+/* Facts of that kind so far. */
+static double count_facts(const char *fact)
 {
-        char path[64];
-        long pages = 0, ignored = 0;
-        FILE *file;
+        static char buf[1 << 18];
+        static const char request[] = "GET /metrics HTTP/1.1\r\nHost: berth\r\n"
+                                      "Connection: close\r\n\r\n";
+        char key[80];
+        size_t size = 0;
+        ssize_t got;
+        int fd = dial();
 
-        (void)snprintf(path, sizeof path, "/proc/%d/statm", (int)child);
-        file = fopen(path, "re");
-        if (!file || fscanf(file, "%ld %ld", &ignored, &pages) != 2)
-                pages = 0;
-        if (file)
-                fclose(file);
-        return (double)pages * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
+        if (write(fd, request, sizeof request - 1) != (ssize_t)sizeof request - 1)
+                fail("write");
+        while (size + 1 < sizeof buf && (got = read(fd, buf + size, sizeof buf - 1 - size)) > 0)
+                size += (size_t)got;
+        close(fd);
+        buf[size] = '\0';
+        (void)snprintf(key, sizeof key, "berth_facts_total{fact=\"%s\"} ", fact);
+        const char *at = strstr(buf, key);
+        return at ? atof(at + strlen(key)) : 0;
 }
+
+/* Jobs of OVER_LIFE_S: so many a second can run at once on the pool's devices. */
+#define OVER_LIFE_S   8
+#define OVER_CAPACITY (NODES * 8 / 1.5 / OVER_LIFE_S)
+
+/* The load in four parts, once the pool is full: who waits grow in number, and what one job costs
+ * must not. */
+static void bench_over(const char *program, unsigned pace, int64_t load_ns)
+{
+        static struct load load;
+        int log;
+        pid_t child = start_daemon(program, &log);
+
+        (void)await_start(log);
+        load.life_s = OVER_LIFE_S;
+        load.pace = pace;
+        load.latencies_room = 4000000;
+        load.latency_ms = mem_new(load.latencies_room, sizeof(double));
+        printf("%u jobs/s are submitted, the pool can run %.0f\n", pace, OVER_CAPACITY);
+        (void)run_load(&load, CONNECTIONS, 0, OVER_LIFE_S * 1500000000ll);
+        for (unsigned part = 0; part < 4; part++) {
+                double started = count_facts("allocated"), queued = count_facts("queued");
+                int64_t start_ns = time_monotonic_ns();
+                load.latencies = 0;
+                load.answers = 0;
+                load.sent = 0;
+                (void)run_load(&load, CONNECTIONS, 0, load_ns / 4);
+                double s = (double)(time_monotonic_ns() - start_ns) / 1e9;
+                double all_started = count_facts("allocated"), all = count_facts("queued");
+                printf("part %u: %.0f submitted/s, %.0f started/s, %.0f wait; to the answer p50 "
+                       "%.2f ms, p99 %.2f ms\n",
+                       part + 1, (all - queued) / s, (all_started - started) / s,
+                       all - all_started, percentile(&load, 0.5), percentile(&load, 0.99));
+        }
+        bench_figure("controller.over_rss_mib", resident_mib(child), "MiB", 0, NULL);
+        stop(child, SIGKILL);
+        mem_free(load.latency_ms);
+}
+
+/* ---- the run ---- */
 
 static void clean(void)
 {
@@ -443,12 +515,6 @@ static void remove_store(void)
                 (void)unlink(path_of(names[n]));
 }
 
-static void stop(pid_t child, int signal_number)
-{
-        (void)kill(child, signal_number);
-        (void)waitpid(child, NULL, 0);
-}
-
 int main(int argc, char **argv)
 {
         int64_t load_ns = (argc > 1 ? atoi(argv[1]) : 10) * 1000000000ll;
@@ -464,6 +530,12 @@ int main(int argc, char **argv)
         program[length > 0 ? length : 0] = '\0';
         (void)strcpy(strrchr(program, '/'), "/../berthd");
         write_documents(NODES);
+        if (argc > 2) {
+                bench_over(program, (unsigned)atoi(argv[2]), load_ns);
+                remove_store();
+                clean();
+                return 0;
+        }
         load.life_s = alone.life_s = 2;
         load.pace = alone.pace = PACE;
         load.latencies_room = alone.latencies_room = 4000000;

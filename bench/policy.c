@@ -277,9 +277,206 @@ static void bench_crowd(void)
         replay_pool_done(&crowd.pool);
 }
 
+/* ---- a full pool: what an exit costs while many wait ---- */
+
+#define FULL_NODES    1000
+#define FULL_TENANTS  50
+#define FULL_EXITS    2000
+#define FULL_WAITERS  3                 /* of each bucket */
+#define FULL_ROUNDS   3
+#define FULL_MS       10000             /* virtual time, when all wait */
+
+/* `promised`: the pool is borrowed, by work that may not be stopped yet, and all who wait have a
+ * promise: each may ask for room, and there is none. */
+static struct policy_doc *full_policy(const struct model_table *models, bool promised)
+{
+        char text[4096];
+        size_t used = (size_t)sprintf(text, "kind: Policy\npreset: %s\n%stenants:\n",
+                                      promised ? "protected" : "equal",
+                                      promised ? "classes: {training: {exempt: 24h}}\n" : "");
+
+        for (unsigned t = 0; t < FULL_TENANTS; t++)
+                used += (size_t)sprintf(text + used, "  t%02u: {%s}\n", t,
+                                        promised ? "protect: {H100-80: 160}" : "");
+        used += (size_t)sprintf(text + used, "  x: {}\n");
+        return read_policy(text, used, models);
+}
+
+struct full {
+        struct replay_pool pool;
+        struct policy_doc *policy;
+        struct state *state;
+        struct memo *memo;
+        uint16_t class;
+        uint64_t next_id;
+        uint64_t started;               /* workload of the newest start; 0: nobody */
+};
+
+static void see_start(void *arg, const struct fact *fact)
+{
+        struct full *full = arg;
+
+        if (fact->kind == FACT_ALLOCATED)
+                full->started = fact->allocated.workload;
+}
+
+static void run_full(struct full *full, const struct input *input, int64_t now_ms)
+{
+        struct err err = {0};
+
+        full->started = 0;
+        check(engine_run(full->state, full->memo, input, now_ms, see_start, full, &err), &err);
+}
+
+/* Buckets differ by tenant, and in cores and devices by every FULL_TENANTS of them. */
+static void submit_full(struct full *full, uint32_t bucket, uint16_t tenant, int64_t now_ms)
+{
+        uint32_t shape = bucket / FULL_TENANTS;
+        struct input input = {.kind = INPUT_SUBMITTED,
+                              .request = {.workload = full->next_id++,
+                                          .need = {.models = UINT64_MAX,
+                                                   .ask = ASK_WHOLE,
+                                                   .devices = (uint8_t)(1 + shape % 2),
+                                                   .cpu_milli = 1000 + shape * 100},
+                                          .form = {.members = 1},
+                                          .tenant = tenant,
+                                          .class = full->class}};
+
+        run_full(full, &input, now_ms);
+}
+
+static void fill_full(struct full *full, bool promised)
+{
+        struct err err = {0};
+
+        full->state = replay_state_new(&full->pool, 1, &err);
+        full->memo = memo_new((struct policy){.kind = POLICY_AUTO}, MEMO_INDEXED);
+        check_memory(full->state);
+        check_memory(full->memo);
+        set_policy(full->state, full->memo, full->policy, 0);
+        full->next_id = 1;
+        int borrower = tenancy_find(full->policy->tenancy, "x");
+        for (uint32_t d = 0; d < FULL_NODES * PER_NODE; d++)
+                submit_full(full, 0, promised ? (uint16_t)borrower : (uint16_t)(d % FULL_TENANTS),
+                            0);
+}
+
+static void wait_full(struct full *full, uint32_t buckets)
+{
+        for (uint32_t w = 0; w < FULL_WAITERS * buckets; w++)
+                submit_full(full, w % buckets, (uint16_t)(w % buckets % FULL_TENANTS),
+                            1000 + w);
+}
+
+static void empty_full(struct full *full)
+{
+        memo_free(full->memo);
+        state_free(full->state);
+}
+
+/* Microseconds of an exit, and of the start that it leads to; who started is followed by another
+ * one of the same bucket. */
+static double exits_full(struct full *full)
+{
+        int64_t took_ns = 0;
+
+        for (uint64_t id = 1; id <= FULL_EXITS; id++) {
+                struct input input = {.kind = INPUT_EXITED, .workload = id};
+                int64_t start_ns = time_monotonic_ns();
+                run_full(full, &input, FULL_MS);
+                took_ns += time_monotonic_ns() - start_ns;
+                const struct state *state = full->state;
+                const struct workload *started =
+                        &state->workloads[state_workload(state, full->started)];
+                const struct bucket *bucket = &state->buckets[started->bucket];
+                const struct need *need = &state->shapes[bucket->shape].need;
+                submit_full(full, (need->cpu_milli - 1000) / 100 * FULL_TENANTS, bucket->tenant,
+                            FULL_MS);
+        }
+        return (double)took_ns / 1e3 / FULL_EXITS;
+}
+
+static double tick_full(struct full *full)
+{
+        struct input input = {.kind = INPUT_TICKED};
+        int64_t start_ns = time_monotonic_ns();
+
+        run_full(full, &input, FULL_MS + 1000);
+        return (double)(time_monotonic_ns() - start_ns) / 1e6;
+}
+
+static void bench_exits(struct full *full)
+{
+        static const uint32_t waiting[] = {1, 50, 500, 2000};
+        double us[4][FULL_ROUNDS], tick_ms[FULL_ROUNDS], one = 0;
+
+        for (unsigned r = 0; r < FULL_ROUNDS; r++)
+                for (unsigned w = 0; w < 4; w++) {
+                        fill_full(full, false);
+                        wait_full(full, waiting[w]);
+                        us[w][r] = exits_full(full);
+                        tick_ms[r] = tick_full(full);
+                        empty_full(full);
+                }
+        for (unsigned w = 0; w < 4; w++) {
+                char name[64];
+                double it = bench_median(us[w], FULL_ROUNDS);
+                one = w == 0 ? it : one;
+                (void)snprintf(name, sizeof name, "policy.full_pool_exits_%u", waiting[w]);
+                bench_figure(name, 1e6 / it, "/s", it / one, "1 waiting bucket");
+        }
+        bench_figure("policy.full_pool_tick_ms", bench_median(tick_ms, FULL_ROUNDS), "ms", 0,
+                     NULL);
+}
+
+static void bench_hopeless(struct full *full)
+{
+        double submit_us[FULL_ROUNDS], tick_ms[FULL_ROUNDS];
+
+        for (unsigned r = 0; r < FULL_ROUNDS; r++) {
+                fill_full(full, true);
+                int64_t start_ns = time_monotonic_ns();
+                wait_full(full, 2000);
+                submit_us[r] = (double)(time_monotonic_ns() - start_ns) / 1e3 /
+                               (2000 * FULL_WAITERS);
+                tick_ms[r] = tick_full(full);
+                empty_full(full);
+        }
+        bench_figure("policy.hopeless_submit_us", bench_median(submit_us, FULL_ROUNDS), "us", 0,
+                     NULL);
+        bench_figure("policy.hopeless_tick_ms", bench_median(tick_ms, FULL_ROUNDS), "ms", 0, NULL);
+}
+
+static void bench_full(void)
+{
+        struct model_table *models = model_table_new();
+        struct scenario_pool spec = {.source = POOL_UNIFORM,
+                                     .nodes = FULL_NODES,
+                                     .devices_per_node = PER_NODE};
+        struct full full = {0};
+        struct err err = {0};
+
+        check_memory(models);
+        check(model_doc_builtin(models, &err), &err);
+        (void)str_copy(spec.model, sizeof spec.model, "H100-80");
+        check(replay_pool_load(&spec, models, NULL, &full.pool, &err), &err);
+        for (unsigned promised = 0; promised < 2; promised++) {
+                full.policy = full_policy(models, promised == 1);
+                full.class = (uint16_t)tenancy_class_find(full.policy->tenancy, "training");
+                if (promised)
+                        bench_hopeless(&full);
+                else
+                        bench_exits(&full);
+                policy_doc_free(full.policy);
+        }
+        replay_pool_done(&full.pool);
+        model_table_free(models);
+}
+
 int main(void)
 {
         bench_reclaim();
-        bench_crowd();
+        bench_full();
+        bench_crowd();                  /* the last: it ends where there is no data */
         return 0;
 }

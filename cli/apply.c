@@ -8,10 +8,9 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "cli/changes.h"
+#include "cli/declared.h"
 #include "cli/documents.h"
 #include "cli/json_in.h"
-#include "cli/status.h"
-#include "cli/submit.h"
 #include "cli/talk.h"
 #include "net/client.h"
 
@@ -19,6 +18,7 @@
 
 static const struct command_option options[] = {
         {"dry-run", 'n', NULL, "change nothing; say what would change"},
+        {"replace", 0, NULL, "running work whose document changed is stopped, and starts anew"},
         {"reason", 'r', "TEXT", "why; it is kept with who did it"},
         COMMAND_LIVE_OPTIONS,
         {0},
@@ -26,11 +26,12 @@ static const struct command_option options[] = {
 
 static const char details[] =
         "Puts documents in force: first Pool (the nodes there are), then Policy, then Workloads,\n"
-        "wherever they stand. What is there already stays as it is, so that the same files can be\n"
+        "wherever they stand. What is as its document says stays, so that the same files can be\n"
         "applied again: work of that name that has not ended is not submitted a second time\n"
-        "(`berth submit` does). All files are read before anything is sent; the first that is\n"
-        "refused ends it. A policy that somebody else changed in between is not overwritten. - is\n"
-        "standard input.\n"
+        "(`berth submit` does); a service gets more replicas, or loses some; other work that waits\n"
+        "is submitted anew when its document changed. All files are read before anything is sent;\n"
+        "the first that is refused ends it. A policy that somebody else changed in between is not\n"
+        "overwritten. - is standard input.\n"
         "\n"
         "examples:\n"
         "  berth apply pool.yaml policy.yaml --dry-run\n"
@@ -152,60 +153,23 @@ static int put(struct talk *talk, const struct document *document, const struct 
 
 /* ---- Workload ---- */
 
-/* The work of that name that has not ended: {"workloads": [...]}. */
-static int get_live(struct talk *talk, const struct document *document, json_t **ret_found,
-                    struct err *err)
-{
-        const struct doc_node *node;
-        const char *name = NULL, *tenant = NULL;
-        struct text path = {0};
-        int rc = doc_need(document->root, "name", &node, err);
-
-        if (rc < 0 || (rc = doc_text(node, 1, NAME_MAX_BYTES, &name, err)) < 0 ||
-            (rc = doc_text(doc_get(document->root, "tenant"), 1, NAME_MAX_BYTES, &tenant, err)) < 0)
-                return rc;
-        text_add(&path, "/v1/workloads");
-        talk_path_query(&path, "name", name);
-        talk_path_query(&path, "tenant", tenant);
-        talk_path_query(&path, "state", "live");
-        rc = path.failed ? err_set(err, ERR_RANGE, "the name is too long")
-                         : talk_get_json(talk, path.bytes, ret_found, err);
-        text_done(&path);
-        return rc;
-}
-
 static int put_workload(struct talk *talk, const struct document *document, struct err *err)
 {
-        bool is_dry = command_value(talk->call, "dry-run") != NULL;
-        const struct talk_change change = {
-                .method = "POST",
-                .path = is_dry ? "/v1/workloads?dry_run=true" : "/v1/workloads",
+        const struct doc_node *node;
+        struct declared_put put = {
                 .type = document->type,
                 .body = document->body.bytes,
                 .body_size = document->body.size,
-                .reason = command_value(talk->call, "reason"),
+                .replaces = command_value(talk->call, "replace") != NULL,
         };
-        struct client_answer answer = {0};
-        json_t *found = NULL, *value = NULL;
-        int rc = get_live(talk, document, &found, err);
-        bool is_there = json_array_size(json_object_get(found, "workloads")) > 0;
+        int rc = doc_need(document->root, "name", &node, err);
 
-        if (rc == 0 && is_there && !talk_is_json(talk)) {
-                fputs("is there already: ", stdout);
-                rc = status_print_line(found, talk, stdout, err);
-        }
-        json_decref(found);
-        if (rc < 0 || is_there)
-                return rc;
-        rc = talk_send(talk, &change, &answer, err);
-        if (rc == 0 && talk_is_json(talk))
-                talk_put(&answer, stdout);
-        else if (rc == 0 && (rc = talk_parse(talk, &answer, &value, err)) == 0)
-                rc = is_dry ? submit_print_dry(value, talk, stdout, err)
-                            : status_print_line(value, talk, stdout, err);
-        json_decref(value);
-        client_answer_done(&answer);
-        return rc;
+        if (rc == 0)
+                rc = doc_text(node, 1, NAME_MAX_BYTES, &put.name, err);
+        if (rc == 0)
+                rc = doc_text(doc_get(document->root, "tenant"), 1, NAME_MAX_BYTES, &put.tenant,
+                              err);
+        return rc == 0 ? declared_put(talk, &put, err) : rc;
 }
 
 /* ---- files ---- */

@@ -7,6 +7,7 @@
 #include "cli/alerts.h"
 #include "cli/apply.h"
 #include "cli/ask.h"
+#include "cli/change.h"
 #include "cli/command.h"
 #include "cli/completion.h"
 #include "cli/context.h"
@@ -16,6 +17,7 @@
 #include "cli/operate.h"
 #include "cli/policy.h"
 #include "cli/pool_show.h"
+#include "cli/quarantine.h"
 #include "cli/replay.h"
 #include "cli/report.h"
 #include "cli/status.h"
@@ -78,13 +80,14 @@ static const struct command version_command = {
 /* Within a group, help shows them in this order. */
 const struct command *const commands[] = {
         &submit_command,  &status_command,   &queue_command,   &explain_command,
-        &logs_command,    &fits_command,     &cancel_command,  &hold_command,
+        &logs_command,    &fits_command,     &change_command,
+        &cancel_command,  &hold_command,
         &release_command, &restart_command,  &pool_command,    &top_command,
         &alerts_command,
         &idle_command,    &tenants_command,  &usage_command,   &report_command,
         &notices_command,
         &events_command,  &apply_command,    &drain_command,   &undrain_command,
         &freeze_command,  &unfreeze_command, &preempt_command, &token_command,
-        &policy_command,  &replay_command,   &store_command,   &context_command,
+        &quarantine_command, &policy_command,  &replay_command,   &store_command,   &context_command,
         &completion_command, &man_command,   &help_command,    &version_command, NULL,
 };

@@ -29,7 +29,8 @@ static const struct command_option options[] = {
 };
 
 static const char details[] =
-        "Prints the bytes as they were written. What a run wrote is kept on its node.\n"
+        "Prints the bytes as they were written. What a run wrote is kept on its node. A pool that\n"
+        "does not answer for a while is waited for, with --follow.\n"
         "\n"
         "examples:\n"
         "  berth logs 17\n"
@@ -117,15 +118,20 @@ static int read_rest(struct reading *reading, bool *ret_any, struct err *err)
 
 static int follow(struct reading *reading, struct err *err)
 {
+        struct wait_patience patience = {0};
         int64_t pause_ms = PAUSE_MS_LEAST;
-        bool any;
 
         while (!stop_asked()) {
+                bool any = false;
                 /* Asked before: what it wrote at last is read after its end. */
                 int ended = has_ended(reading, err);
                 int rc = ended < 0 ? ended : read_rest(reading, &any, err);
-                if (rc < 0 || ended == 1)
+                if (rc < 0 && !wait_is_patient(reading->talk, &patience, err))
                         return rc;
+                if (rc == 0 && ended == 1)
+                        return 0;
+                if (rc == 0)
+                        patience = (struct wait_patience){0};
                 pause_ms = any ? PAUSE_MS_LEAST : 2 * pause_ms;
                 stop_pause_ms(pause_ms < PAUSE_MS_MOST ? pause_ms : PAUSE_MS_MOST);
                 pause_ms = pause_ms < PAUSE_MS_MOST ? pause_ms : PAUSE_MS_MOST;

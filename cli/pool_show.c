@@ -157,6 +157,23 @@ static int put_devices(const json_t *node, const struct screen *screen, FILE *fi
         return failed ? err_set(err, ERR_NOMEM, "out of memory") : 0;
 }
 
+/* What is worth knowing of an agent that is fine: which one it is, where that is another than the
+ * controller's; and until when its certificate is good. */
+static void put_agent(const json_t *agent, const struct screen *screen, FILE *file)
+{
+        char buf[JSON_IN_MAX];
+        bool differs = json_in_flag(agent, "version_differs");
+
+        if (json_in_text(agent, "version")[0])
+                fprintf(file, "  %sagent %s%s%s", differs ? screen_on(screen, TONE_BAD) : "",
+                        json_in_clean(agent, "version", buf),
+                        differs ? " (not the controller's)" : "",
+                        differs ? screen_off(screen, TONE_BAD) : "");
+        if (json_in_has(agent, "certificate_expires"))
+                fprintf(file, "  certificate until %s",
+                        json_in_clean(agent, "certificate_expires", buf));
+}
+
 /* "gpu-01  up  training  8 x H100-80  cpu 64 of 96  ram 512 of 1024 GiB" */
 static void put_node(const json_t *node, const struct screen *screen, FILE *file)
 {
@@ -185,6 +202,7 @@ static void put_node(const json_t *node, const struct screen *screen, FILE *file
                         json_in_number(node, "ram_mib") / 1024);
         if (json_in_has(node, "drain_by"))
                 fprintf(file, "  to be empty by %s", json_in_clean(node, "drain_by", buf));
+        put_agent(agent, screen, file);
         if (agent && !json_in_flag(agent, "connected") && !json_in_flag(agent, "simulated"))
                 fprintf(file, "  %sno agent%s%s%s", screen_on(screen, TONE_BAD),
                         json_in_has(agent, "last_seen") ? " since " : "",

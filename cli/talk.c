@@ -41,6 +41,7 @@ static enum exit_code code_of(int rc)
         case ERR_EXISTS:
                 return EXIT_NO_ANSWER;
         case ERR_DENIED:
+        case ERR_QUARANTINED:
                 return EXIT_REFUSED;
         case ERR_NOMEM:
         case ERR_OK:
@@ -212,8 +213,11 @@ int talk_send(struct talk *talk, const struct talk_change *change, struct client
         /* The key makes a second sending harmless: it gets the first one's answer. */
         for (unsigned t = 1;; t++) {
                 rc = client_call(talk->client, &request, ret_answer, err);
-                if (rc != -ERR_IO || t == TRIES || stop_asked())
+                bool is_busy = rc == 0 && ret_answer->status == 503;
+                if ((rc != -ERR_IO && !is_busy) || t == TRIES || stop_asked())
                         break;
+                if (is_busy)
+                        client_answer_done(ret_answer);
                 stop_pause_ms(PAUSE_MS);
         }
         if (rc < 0)

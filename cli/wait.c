@@ -24,13 +24,14 @@ struct waiting {
         char state[JSON_IN_MAX];
         bool is_terminal;        /* standard error: one line is rewritten */
         bool is_dirty;           /* such a line stands there */
-        int64_t silent_since_ns; /* 0: the pool answers */
+        struct wait_patience patience;
 };
 
 bool wait_has_ended(const char *state)
 {
         static const char *const states[] = {"succeeded", "failed", "cancelled",
-                                             "timed_out", "lost",   "refused"};
+                                             "timed_out", "lost",   "refused",
+                                             "stopped"};
 
         for (size_t i = 0; i < ARRAY_LEN(states); i++)
                 if (str_equal(states[i], state))
@@ -66,21 +67,19 @@ static void end_line(struct waiting *waiting)
         waiting->is_dirty = false;
 }
 
-/* Whether to go on although the pool did not answer. */
-static bool is_patient(struct waiting *waiting, const struct err *err)
+bool wait_is_patient(struct talk *talk, struct wait_patience *patience, const struct err *err)
 {
         int64_t now_ns = time_monotonic_ns();
 
-        if (waiting->talk->code != EXIT_NO_ANSWER || stop_asked())
+        if (talk->code != EXIT_NO_ANSWER || stop_asked())
                 return false;
-        if (waiting->silent_since_ns == 0) {
-                waiting->silent_since_ns = now_ns;
-                end_line(waiting);
+        if (patience->silent_since_ns == 0) {
+                patience->silent_since_ns = now_ns;
                 fprintf(stderr, "berth: %s; trying again\n", err->text);
         }
-        if (now_ns - waiting->silent_since_ns > SILENCE_NS_MAX)
+        if (now_ns - patience->silent_since_ns > SILENCE_NS_MAX)
                 return false;
-        waiting->talk->code = EXIT_FINE;
+        talk->code = EXIT_FINE;
         return true;
 }
 
@@ -97,13 +96,16 @@ static int follow(struct waiting *waiting, struct client_answer *ret_answer, str
                 int rc = talk_get(waiting->talk, path, &answer, err);
                 if (rc == 0)
                         rc = talk_parse(waiting->talk, &answer, &workload, err);
-                if (rc < 0 && !is_patient(waiting, err)) {
+                if (rc < 0)
+                        end_line(waiting);
+                if (rc < 0 && !wait_is_patient(waiting->talk, &waiting->patience, err)) {
                         client_answer_done(&answer);
                         return rc;
                 }
                 if (rc == 0)
                         say(waiting, workload);
-                waiting->silent_since_ns = rc == 0 ? 0 : waiting->silent_since_ns;
+                if (rc == 0)
+                        waiting->patience = (struct wait_patience){0};
                 bool has_ended = rc == 0 && wait_has_ended(json_in_text(workload, "state"));
                 json_decref(workload);
                 if (has_ended) {

@@ -15,6 +15,13 @@ struct err;
 
 #define WHO_NAME_MAX 64
 
+/* How an agent shows whose it is, and what that lets it do. */
+enum node_proof {
+        NODE_BY_TOKEN,                  /* exchange, and answer */
+        NODE_BY_CERTIFICATE,            /* also get the next certificate */
+        NODE_BY_JOIN_TOKEN,             /* get the first one, and nothing else */
+};
+
 struct who {
         char name[WHO_NAME_MAX];        /* for the log: "ana", "uid 1002", "node gpu-01" */
         char run_as[TENANCY_WORD_MAX];  /* user of what they submit */
@@ -25,6 +32,7 @@ struct who {
                 uint8_t role;           /* enum tenant_role */
         } grants[GRANTS_MAX];
         char node[128];                 /* an agent's: its node; "" else */
+        uint8_t proof;                  /* enum node_proof, of an agent */
 };
 
 enum action {

@@ -233,9 +233,10 @@ static void look_at_silence(struct alerts *alerts, const struct node_entry *node
         if (node->seen_ms == 0 &&
             state_node(core_state(alerts->live->core), node->desc.name) == NONE)
                 return;
-        report.since_ms = node->seen_ms > alerts->live->started_ms ? node->seen_ms
-                                                                   : alerts->live->started_ms;
-        report.value = now_ms - report.since_ms;
+        int64_t heard_ms = node->leased_ms > alerts->live->leased_ms ? node->leased_ms
+                                                                     : alerts->live->leased_ms;
+        report.value = live_steady_ms(alerts->live) - heard_ms;
+        report.since_ms = now_ms - report.value;
         report.is_unknown = !node->reported && report.value < threshold_ms;
         if (report.value < threshold_ms && !report.is_unknown)
                 return;                 /* as most are, and there may be many */
@@ -315,16 +316,14 @@ static void look_at_store(struct alerts *alerts, int64_t now_ms)
 
 static void look_at_cycle(struct alerts *alerts, int64_t now_ms)
 {
-        int64_t ticked_ms = core_state(alerts->live->core)->now_ms;
+        int64_t passed_ms = live_steady_ms(alerts->live) - alerts->live->ticked_ms;
         struct alert_report report = {.kind = ALERT_CYCLE_AGE,
                                       .subject = "pool",
                                       .tenant = "",
-                                      .since_ms = ticked_ms,
-                                      .value = now_ms - ticked_ms};
+                                      .since_ms = now_ms - passed_ms,
+                                      .value = passed_ms};
         char age[ALERT_AMOUNT_MAX];
 
-        if (ticked_ms < alerts->live->started_ms)
-                report.value = now_ms - alerts->live->started_ms;       /* it did not run */
         say(&report, "nothing was decided for %s; the controller's own log says why",
             alert_amount_text(ALERT_CYCLE_AGE, report.value, age));
         alerts_report(alerts, &report, now_ms);

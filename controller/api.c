@@ -134,16 +134,21 @@ void api_commit_apart(struct call *call, struct act *act, unsigned status, json_
 
 bool api_not_too_often(struct call *call)
 {
-        int64_t wait_ms = persons_take(call->api->persons, call->who.name, call->api->person_per_s,
-                                       time_monotonic_ns() / 1000000 + 1);
         char after[24];
         struct err err;
+        size_t size;
+
+        (void)http_body(call->exchange, &size);
+        int64_t wait_ms = persons_take(call->api->persons, call->who.name, size,
+                                       call->api->person_per_s,
+                                       time_monotonic_ns() / 1000000 + 1);
 
         if (wait_ms == 0)
                 return true;
         (void)snprintf(after, sizeof after, "%" PRId64, (wait_ms + 999) / 1000);
         (void)http_answer_header(call->exchange, "Retry-After", after);
-        (void)err_set(&err, ERR_FULL, "%s asks more than %" PRIu32 " times a second",
+        (void)err_set(&err, ERR_FULL, "%s asks more than %" PRIu32 " times a second (each KiB of a body is once "
+                      "more)",
                       call->who.name, call->api->person_per_s);
         problem_answer(call->exchange, 429, &err, NULL);
         return false;
@@ -274,14 +279,17 @@ static uint64_t find_named(struct call *call, const char *name, struct err *err)
 {
         char tenant[TENANT_PATH_MAX] = "";
         struct named named = {.who = &call->who};
-        struct object_filter filter = {.kind = OBJECT_WORKLOAD, .name = name, .live = true,
-                                       .ended = true};
+        struct object_filter filter = {.kind = OBJECT_WORKLOAD, .name = name, .live = true};
 
         if (query_get(http_query(call->exchange), "tenant", tenant, sizeof tenant, err) < 0)
                 return 0;
         if (tenant[0])
                 filter.tenant = tenant;
-        (void)objects_list(core_view(call->live->core), &filter, see_named, &named, err);
+        if (objects_list(core_view(call->live->core), &filter, see_named, &named, err) == 0) {
+                filter.live = false;
+                filter.ended = true;
+                (void)objects_list(core_view(call->live->core), &filter, see_named, &named, err);
+        }
         return named.id;
 }
 
@@ -302,6 +310,18 @@ uint64_t api_workload(struct call *call)
                 api_fail(call, &err);
         }
         return number;
+}
+
+int api_need_work(struct call *call, const struct work *work, enum action action, struct err *err)
+{
+        char what[48];
+        bool own = str_equal(work->user, call->who.name) &&
+                   access_may(&call->who, ACTION_SUBMIT, work->tenant);
+
+        (void)snprintf(what, sizeof what, "workload %" PRIu64, work->id);
+        return action == ACTION_MANAGE && own
+                       ? 0
+                       : access_need(&call->who, action, work->tenant, what, err);
 }
 
 /* In the words of something that may not be seen, unless it is known to who asks. */
@@ -338,11 +358,7 @@ struct work *api_live_work(struct call *call, enum action action)
                 fail_not_live(call, id, what);
                 return NULL;
         }
-        bool own = str_equal(work->user, call->who.name) &&
-                   access_may(&call->who, ACTION_SUBMIT, work->tenant);
-        if (action == ACTION_MANAGE && own)
-                return work;
-        if (access_need(&call->who, action, work->tenant, what, &err) < 0) {
+        if (api_need_work(call, work, action, &err) < 0) {
                 api_fail(call, &err);
                 return NULL;
         }

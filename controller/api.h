@@ -16,10 +16,12 @@
 #include "store/store.h"
 
 struct act;
+struct authority;
 struct events;
 struct live;
 struct metrics;
 struct persons;
+struct quarantine;
 struct tokens;
 struct work;
 
@@ -29,6 +31,9 @@ struct api {
         struct metrics *metrics;
         struct tokens *tokens;
         struct persons *persons;
+        struct quarantine *quarantine;
+        struct authority *authority;    /* of nodes; NULL: there is no TLS for certificates */
+        int64_t certificate_ms;         /* how long one of a node is good */
         uint32_t person_per_s;          /* requests of one person; 0: any number */
         uint32_t own_uid;
         const char *version;
@@ -40,6 +45,8 @@ extern const size_t api_routes_count;
 /* The node's exchange that waits is answered, where there is something new. For live->changed. */
 struct node_entry;
 void api_node_changed(void *api, struct node_entry *node);
+/* The node's exchange that waits is given up: who waits there is let in no longer. */
+void api_end_wait(struct node_entry *node);
 /* Exchanges that have waited long enough are answered as things are. */
 void api_end_waits(struct api *api, int64_t now_ms);
 /* Who asked an agent for something and got no answer in time is told so. */
@@ -55,6 +62,7 @@ struct call {
         struct who who;
         uint64_t token;                 /* that it was asked with; 0: none */
         int64_t token_until_ms;         /* 0: that does not expire */
+        bool token_is_used;             /* it is the join token of the node's enrolment */
         const char *key;                /* Idempotency-Key; NULL: none */
         uint8_t request[STORE_HASH_BYTES];      /* with it: what is asked for */
 };
@@ -69,7 +77,8 @@ int64_t api_now_ms(void);
 
 /* Answers with the problem. */
 void api_fail(struct call *call, const struct err *err);
-/* Answers, when all that was decided until now is durable; takes the value (NULL: out of memory). */
+/* Answers, when all that was decided until now is durable; takes the value (NULL: out of
+ * memory). */
 void api_reply(struct call *call, unsigned status, json_t *json);
 void api_reply_text(struct call *call, const char *type, const char *bytes, size_t size);
 /* Answers when the act is durable; the same again to who repeats it with its Idempotency-Key. */
@@ -97,6 +106,9 @@ bool api_body_is_json(const struct call *call);
 uint64_t api_workload(struct call *call);
 /* That live workload, which who asks may `action`. NULL: answered. */
 struct work *api_live_work(struct call *call, enum action action);
+/* Whether who asks may: to their own they may do what they like. 0 or -ERR_DENIED,
+ * -ERR_NOT_FOUND. */
+int api_need_work(struct call *call, const struct work *work, enum action action, struct err *err);
 
 #define API_LIMIT_DEFAULT 100
 #define API_LIMIT_MAX     1000

@@ -36,6 +36,17 @@ void api_node_changed(void *arg, struct node_entry *node)
         answer(api->live, node, exchange);
 }
 
+void api_end_wait(struct node_entry *node)
+{
+        struct http_exchange *exchange = node->waiting;
+
+        static const struct err revoked = {ERR_DENIED, "the node's certificate was revoked"};
+
+        node->waiting = NULL;
+        if (exchange)
+                problem_answer(exchange, 401, &revoked, NULL);
+}
+
 void api_end_waits(struct api *api, int64_t now_ms)
 {
         struct node_entry *node;
@@ -145,7 +156,8 @@ void post_exchange(struct http_exchange *exchange, const struct route_match *mat
                 rc = err_set(&err, ERR_NOT_FOUND,
                              "the pool document has no node '%s' that has an agent", name);
         if (rc == 0)
-                rc = exchange_read(node, report, api_now_ms(), &seen, &err);
+                rc = exchange_read(node, report, api_now_ms(), live_steady_ms(call.live), &seen,
+                                   &err);
         if (rc == 0)
                 rc = take_report(&call, node, report, &err);
         json_decref(report);

@@ -41,7 +41,8 @@ static int wish_for_workload(struct call *call, uint64_t id, struct events_wish 
                 mem_free(copy);
         }
         if (rc == -ERR_NOT_FOUND)
-                return err_set(err, ERR_NOT_FOUND, "workload %llu is not here, or not for %s to see",
+                return err_set(err, ERR_NOT_FOUND,
+                               "workload %llu is not here, or not for %s to see",
                                (unsigned long long)id, call->who.name);
         wish->workload = id;
         return rc;

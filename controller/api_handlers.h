@@ -17,6 +17,10 @@ bool api_not_too_often(struct call *call);
 /* api_workloads.c */
 route_handler post_workload, get_workloads, get_workload, delete_workload, post_hold, post_release,
         post_restart, post_preempt;
+/* api_declare.c */
+route_handler put_workload;
+void api_reply_document(struct call *call, const char *text, size_t size);
+void api_cancel_named(struct call *call, const char *name);
 /* api_explain.c */
 route_handler get_explanation, get_idle, get_fits;
 /* api_pool.c */
@@ -28,6 +32,8 @@ route_handler get_policy, put_policy, get_policy_revisions, post_rollback, get_p
         put_pool_document;
 /* api_tokens.c */
 route_handler post_token, get_tokens, delete_token;
+/* api_quarantine.c */
+route_handler get_quarantine, delete_quarantine;
 /* api_alerts.c */
 route_handler get_alerts, post_acknowledge;
 /* api_review.c */
@@ -38,5 +44,7 @@ route_handler get_usage;
 route_handler get_events;
 /* api_agents.c */
 route_handler post_exchange;
+/* api_certificates.c */
+route_handler post_certificate, delete_certificate;
 /* api_logs.c */
 route_handler get_logs, post_answer;

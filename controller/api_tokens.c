@@ -57,19 +57,30 @@ static int check_members(json_t *body, struct err *err)
         return 0;
 }
 
+/* A time, or so long from now. */
 static int take_expiry(const char *text, struct token_entry *wish, struct err *err)
 {
-        int64_t now_ms = api_now_ms();
+        bool joins = wish->role == TOKEN_ROLE_JOIN;
+        int64_t now_ms = api_now_ms(), life_ms = joins ? JOIN_LIFE_MS : TOKEN_LIFE_MS,
+                life_ms_max = joins ? JOIN_LIFE_MS_MAX : TOKEN_LIFE_MS_MAX;
 
         if (text[0] == '\0') {
-                wish->until_ms = wish->role == TOKEN_ROLE_AGENT ? 0 : now_ms + TOKEN_LIFE_MS;
+                wish->until_ms = wish->role == TOKEN_ROLE_AGENT ? 0 : now_ms + life_ms;
                 return 0;
         }
-        if (when_parse(text, &wish->until_ms, err) < 0)
-                return err_prefix(err, "field 'expires'");
-        if (wish->until_ms > now_ms && wish->until_ms <= now_ms + TOKEN_LIFE_MS_MAX)
+        if (num_duration_ms(text, 1, INT64_MAX / 4, &life_ms, NULL) == 0)
+                wish->until_ms = life_ms <= life_ms_max ? now_ms + life_ms : 0;
+        else if (when_parse(text, &wish->until_ms, err) < 0)
+                return err_prefix(err, "field 'expires': a time, or a duration like 30d");
+        if (wish->until_ms > now_ms && wish->until_ms <= now_ms + life_ms_max)
                 return 0;
-        return err_set(err, ERR_RANGE, "field 'expires': write a time within the next 366 days");
+        return err_set(err, ERR_RANGE, "field 'expires': write a time within the next %" PRId64
+                       " days", life_ms_max / 86400000);
+}
+
+static bool is_of_node(const struct token_entry *wish)
+{
+        return wish->role == TOKEN_ROLE_AGENT || wish->role == TOKEN_ROLE_JOIN;
 }
 
 static int take_role(const char *word, struct token_entry *wish, struct err *err)
@@ -78,15 +89,15 @@ static int take_role(const char *word, struct token_entry *wish, struct err *err
 
         if (role == TOKEN_ROLES_END)
                 return err_set(err, ERR_INPUT,
-                               "field 'role': write viewer, submitter, manager, auditor, operator "
-                               "or agent");
+                               "field 'role': write viewer, submitter, manager, auditor, "
+                               "operator, agent or join");
         if (role == TOKEN_ROLE_GATEWAY)
                 return err_set(err, ERR_INPUT, "role 'gateway' is reserved");
         wish->role = (uint8_t)role;
         if (token_role_is_tenants(role) != (wish->tenant[0] != '\0'))
                 return err_set(err, ERR_INPUT, "field 'tenant': role '%s' is of %s", word,
                                wish->tenant[0] ? "no tenant" : "one: name it");
-        if ((role == TOKEN_ROLE_AGENT) != (wish->node[0] != '\0'))
+        if (is_of_node(wish) != (wish->node[0] != '\0'))
                 return err_set(err, ERR_INPUT, "field 'node': role '%s' is of %s", word,
                                wish->node[0] ? "no node" : "one: name it");
         return 0;
@@ -105,7 +116,7 @@ static int read_wish(struct call *call, json_t *body, struct token_entry *wish, 
             (rc = take_member(body, "expires", expires, sizeof expires, err)) < 0 ||
             (rc = take_role(role, wish, err)) < 0 || (rc = take_expiry(expires, wish, err)) < 0)
                 return rc;
-        if (wish->role == TOKEN_ROLE_AGENT && !wish->principal[0])
+        if (is_of_node(wish) && !wish->principal[0])
                 (void)snprintf(wish->principal, sizeof wish->principal, "node %.58s", wish->node);
         if (!wish->principal[0])
                 return err_set(err, ERR_INPUT, "field 'principal' is missing: in whose name?");
@@ -136,8 +147,12 @@ static int may_make(struct call *call, const struct token_entry *wish, struct er
 
         if (!token_role_is_tenants(wish->role)) {
                 int rc = access_need(&call->who, ACTION_OPERATE, NULL, "the pool", err);
-                if (rc || wish->role != TOKEN_ROLE_AGENT)
+                if (rc || !is_of_node(wish))
                         return rc;
+                if (wish->role == TOKEN_ROLE_JOIN && !call->api->authority)
+                        return err_set(err, ERR_INPUT,
+                                       "this controller has no TLS (--tls-cert), so nodes cannot "
+                                       "enrol: their agents show a token of role agent");
                 node = nodes_find(call->live->nodes, wish->node);
                 return node && node->described
                                ? 0

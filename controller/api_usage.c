@@ -172,6 +172,8 @@ static int see_sum(void *arg, const struct rollup_sum *sum, struct err *err)
         struct table *table = arg;
         signed_amount cost = (signed_amount)sum->unit_ms * (signed_amount)price_of(table->live, sum->model);
 
+        if (str_equal(sum->bucket, USAGE_STOPS))
+                return 0;               /* a count, and no time */
         if (!is_same_row(table, sum)) {
                 end_row(table);
                 if (json_array_size(table->rows) >= USAGE_ROWS_MAX)

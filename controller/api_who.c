@@ -5,10 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "controller/live.h"
+#include "controller/nodes.h"
 #include "controller/persons.h"
 #include "controller/tokens.h"
+#include "net/identity.h"
 #include "net/problem.h"
 
 /* The same for whatever is wrong with it. */
@@ -16,10 +19,39 @@ static const struct err bad_token = {
         ERR_DENIED, "this token is not valid here: ask an operator, or a manager of your tenant, "
                     "for a new one"};
 
+static void be_node(struct call *call, const char *node, enum node_proof proof)
+{
+        (void)snprintf(call->who.name, sizeof call->who.name, "node %.58s", node);
+        (void)str_copy(call->who.node, sizeof call->who.node, node);
+        call->who.proof = (uint8_t)proof;
+}
+
+/* A join token that was used up is known to the enrolment it began: its answer may be lost. */
+static bool by_used_token(struct call *call, const char *header)
+{
+        const struct node_entry *node;
+        uint8_t hash[TOKEN_HASH_BYTES];
+        struct token token;
+
+        if (!str_equal(call->match->route->operation, "postCertificate") ||
+            token_from_header(header, &token, NULL) < 0)
+                return false;
+        token_hash(&token, hash);
+        token_wipe(&token, sizeof token);
+        node = nodes_find(call->live->nodes, route_param(call->match, "node"));
+        if (!node || node->enrolment.id == 0 || !token_hash_equal(hash, node->enrolment.token))
+                return false;
+        be_node(call, node->name, NODE_BY_JOIN_TOKEN);
+        call->token_is_used = true;
+        return true;
+}
+
 static int by_token(struct call *call, const char *header, struct err *err)
 {
         const struct token_entry *token = tokens_find(call->api->tokens, header, api_now_ms());
 
+        if (!token && by_used_token(call, header))
+                return 0;
         if (!token) {
                 *err = bad_token;
                 return 401;
@@ -59,6 +91,35 @@ static bool common_name(const char *subject, char ret_name[WHO_NAME_MAX])
         return true;
 }
 
+/* A connection may outlive what it began with, so all of it is looked at each time. */
+static int by_node(struct call *call, const struct http_certificate *certificate, struct err *err)
+{
+        const struct node_entry *node;
+        struct identity identity;
+
+        if (!identity_of_uri(certificate->uri, &identity)) {
+                (void)err_set(err, ERR_DENIED, "this certificate is of no node of this pool");
+                return 401;
+        }
+        node = nodes_find(call->live->nodes, identity.node);
+        if (!node || !node->described || node->enrolment.id != identity.enrolment)
+                (void)err_set(err, ERR_DENIED,
+                              "this certificate of node '%s' counts no longer: the node left the "
+                              "pool, was enrolled anew, or its certificate was revoked; 'berth "
+                              "token make --join --node %s' lets it enrol",
+                              identity.node, identity.node);
+        else if (api_now_ms() >= certificate->until_ms)
+                (void)err_set(err, ERR_DENIED,
+                              "this certificate of node '%s' has expired: 'berth token make --join "
+                              "--node %s' lets it enrol anew",
+                              identity.node, identity.node);
+        else {
+                be_node(call, node->name, NODE_BY_CERTIFICATE);
+                return 0;
+        }
+        return 401;
+}
+
 static int by_certificate(struct call *call, const struct http_certificate *certificate,
                           struct err *err)
 {
@@ -80,20 +141,30 @@ static int who_asks(struct call *call, struct err *err)
                 return by_token(call, header, err);
         if (peer->kind == HTTP_PEER_UNIX)
                 return by_uid(call, peer->uid, err);
+        if (peer->certificate && peer->certificate->is_own)
+                return by_node(call, peer->certificate, err);
         if (peer->certificate)
                 return by_certificate(call, peer->certificate, err);
         (void)err_set(err, ERR_DENIED, "a token or a client certificate is needed here");
         return 401;
 }
 
-/* What an agent sends, for its own node. */
+/* What an agent sends, for its own node, by what it has shown. */
 static bool is_own_node(const struct call *call)
 {
-        static const char *const operations[] = {"postExchange", "postAnswer"};
+        static const struct {
+                const char *operation;
+                bool by[NODE_BY_JOIN_TOKEN + 1];
+        } rows[] = {
+                {"postExchange", {[NODE_BY_TOKEN] = true, [NODE_BY_CERTIFICATE] = true}},
+                {"postAnswer", {[NODE_BY_TOKEN] = true, [NODE_BY_CERTIFICATE] = true}},
+                {"postCertificate", {[NODE_BY_CERTIFICATE] = true, [NODE_BY_JOIN_TOKEN] = true}},
+        };
 
-        for (unsigned o = 0; o < sizeof operations / sizeof *operations; o++)
-                if (str_equal(call->match->route->operation, operations[o]))
-                        return str_equal(route_param(call->match, "node"), call->who.node);
+        for (size_t r = 0; r < ARRAY_LEN(rows); r++)
+                if (str_equal(call->match->route->operation, rows[r].operation))
+                        return rows[r].by[call->who.proof] &&
+                               str_equal(route_param(call->match, "node"), call->who.node);
         return false;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/num.h"
 #include "base/str.h"
 #include "controller/live.h"
 #include "controller/submit.h"
@@ -248,7 +249,7 @@ void get_workloads(struct http_exchange *exchange, const struct route_match *mat
         api_reply(&call, 200, json);
 }
 
-static void show_workload(struct call *call, uint64_t id)
+static void show_workload(struct call *call, uint64_t id, bool as_document)
 {
         struct object_copy *copy;
         char what[48];
@@ -268,20 +269,31 @@ static void show_workload(struct call *call, uint64_t id)
                 api_fail(call, &err);
                 return;
         }
-        json_t *json = view_workload(call->live, &copy->object, true);
+        if (as_document)
+                api_reply_document(call, copy->object.body, copy->object.size);
+        else
+                api_reply(call, 200, view_workload(call->live, &copy->object, true));
         mem_free(copy);
-        api_reply(call, 200, json);
 }
 
 void get_workload(struct http_exchange *exchange, const struct route_match *match, void *arg)
 {
+        char format[12] = "json";
         struct call call;
+        struct err err;
 
-        if (!api_begin(arg, exchange, match, &call))
+        if (!api_begin(arg, exchange, match, &call) ||
+            !api_query(&call, "format", format, sizeof format))
                 return;
+        bool as_document = str_equal(format, "document");
+        if (!as_document && !str_equal(format, "json")) {
+                (void)err_set(&err, ERR_INPUT, "query 'format': write json or document");
+                api_fail(&call, &err);
+                return;
+        }
         uint64_t id = api_workload(&call);
         if (id)
-                show_workload(&call, id);
+                show_workload(&call, id, as_document);
 }
 
 /* ---- changing ---- */
@@ -365,9 +377,20 @@ static void change_workload(struct http_exchange *exchange, const struct route_m
                 act_on(&call, work, change);
 }
 
+/* A number is one workload; a name means all that live of it. */
 void delete_workload(struct http_exchange *exchange, const struct route_match *match, void *arg)
 {
-        change_workload(exchange, match, arg, cancel);
+        const char *id = route_param(match, "id");
+        uint64_t number;
+        struct call call;
+        struct work *work;
+
+        if (!api_begin(arg, exchange, match, &call))
+                return;
+        if (num_u64(id, 1, INT64_MAX, &number, NULL) < 0)
+                api_cancel_named(&call, id);
+        else if ((work = api_live_work(&call, ACTION_MANAGE)))
+                act_on(&call, work, cancel);
 }
 
 void post_hold(struct http_exchange *exchange, const struct route_match *match, void *arg)

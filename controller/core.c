@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
+#include "controller/crash.h"
 #include "controller/ending.h"
 #include "controller/wish.h"
 #include "engine/decide.h"
@@ -64,6 +65,11 @@ void core_watch(struct core *core, const struct core_watch *watch)
 {
         assert(core->watches_count < CORE_WATCHES_MAX);
         core->watches[core->watches_count++] = *watch;
+}
+
+void core_guard_set(struct core *core, const struct core_guard *guard)
+{
+        core->guard = *guard;
 }
 
 /* ---- acts ---- */
@@ -257,8 +263,16 @@ static int take_input(struct act *act, const struct input *input,
                                  .revision = beside->revision,
                                  .bounds = core->has_begun ? NULL : &core->state->bounds},
                          &core->input_body);
+        if (core->guard.may && !core->input_body.failed)
+                rc = core->guard.may(core->guard.arg, input->kind, core->input_body.bytes,
+                                     core->input_body.size, err);
+        if (rc)
+                return rc;
         log_facts_begin(core->state->vocab, core->setup.models, &core->words, &core->facts_body);
+        crash_enter(CRASH_INPUT, input_name(input->kind), core->input_body.bytes,
+                    core->input_body.size);
         rc = decide_all(core, input, core_next_seq(core) + 1, &began, err);
+        crash_leave(CRASH_INPUT);
         log_facts_end(&core->facts_body);
         if (rc < 0 && !began) {
                 core->words = words;
@@ -270,6 +284,8 @@ static int take_input(struct act *act, const struct input *input,
         if (logged == 0)
                 logged = add_record(act, RECORD_FACTS, &core->facts_body, err);
         core->has_begun = true;
+        if (core->guard.decided)
+                core->guard.decided(core->guard.arg, act, input->kind);
         return logged < 0 ? fail(core, logged) : 0;
 }
 

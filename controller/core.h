@@ -72,12 +72,12 @@ int64_t core_now_ms(const struct core *core);           /* of the newest act */
 
 struct act;
 
-/* Why acts are refused now: 0, -ERR_IO (the store has failed; the sentence says why), -ERR_FULL (too
- * much waits to be committed). */
+/* Why acts are refused now: 0, -ERR_IO (the store has failed; the sentence says why), -ERR_FULL
+ * (too much waits to be committed). */
 int core_may_act(struct core *core, struct err *err);
 
-/* `actor` and `reason` (may be "") are borrowed until the act ends. NULL: refused (core_may_act), or
- * out of memory. */
+/* `actor` and `reason` (may be "") are borrowed until the act ends. NULL: refused
+ * (core_may_act), or out of memory. */
 struct act *core_begin(struct core *core, const char *actor, const char *reason, int64_t now_ms,
                        struct err *err);
 
@@ -164,15 +164,26 @@ struct core_watch {
 #define CORE_WATCHES_MAX 8
 void core_watch(struct core *core, const struct core_watch *watch);
 
+/* Asked for every input before it is decided, as it will be logged: what is not 0 is its answer, and
+ * nothing of it is decided or logged. `decided`: it was, within that act. */
+struct core_guard {
+        void *arg;
+        int (*may)(void *arg, enum input_kind kind, const char *body, size_t size,
+                   struct err *err);
+        void (*decided)(void *arg, struct act *act, enum input_kind kind);
+};
+void core_guard_set(struct core *core, const struct core_guard *guard);
+
 /* ---- the writer ---- */
 
-/* After the caller's thread was woken: tells who waits, recovers after a failure. 0, or a failure to
- * make the state anew (then acts stay refused, and it is tried again at the next one). */
+/* After the caller's thread was woken: tells who waits, recovers after a failure. 0, or a
+ * failure to make the state anew (then acts stay refused, and it is tried again at the next
+ * one). */
 int core_event(struct core *core, struct err *err);
 bool core_step(struct core *core);      /* one step of a stepped writer; false: nothing to do */
 void core_retry(struct core *core);     /* now and then while the store has failed */
-/* Before core_free(), where there is time: commits what waits and leaves a snapshot, so that the next
- * start is quick. Nothing can be decided any more. 0, -ERR_IO, -ERR_NOMEM. */
+/* Before core_free(), where there is time: commits what waits and leaves a snapshot, so that the
+ * next start is quick. Nothing can be decided any more. 0, -ERR_IO, -ERR_NOMEM. */
 int core_finish(struct core *core, struct err *err);
 /* Begins a snapshot of the state as it is. -ERR_FULL: one is under way. */
 int core_snapshot(struct core *core, struct err *err);

@@ -61,7 +61,8 @@ static int restore_runs(struct core *core, const struct pool_run *runs, size_t c
                                          .epoch = runs[r].epoch,
                                          .started_ms = runs[r].started_ms,
                                          .stops = runs[r].stops,
-                                         .wish = runs[r].wish,
+                                         .wish = runs[r].wish == WISH_CANCEL ? WISH_CANCEL
+                                                                          : WISH_NONE,
                                          .members_count = runs[r].members_count};
                 if (work && !works_restore(work, &run))
                         return err_set(err, ERR_NOMEM, "out of memory");

@@ -15,16 +15,21 @@
 #include "base/str.h"
 #include "controller/alerts.h"
 #include "controller/api_handlers.h"
+#include "controller/crash.h"
 #include "controller/events.h"
+#include "controller/guarded.h"
 #include "controller/live.h"
 #include "controller/metrics.h"
 #include "controller/persons.h"
+#include "controller/quarantine.h"
 #include "controller/simulated.h"
 #include "controller/tls_files.h"
 #include "controller/tokens.h"
 #include "controller/usage.h"
+#include "controller/worker.h"
 #include "engine/memo.h"
 #include "net/activation.h"
+#include "net/authority.h"
 #include "net/http.h"
 #include "proto/model_doc.h"
 #include "store/rollup.h"
@@ -32,16 +37,18 @@
 
 #define DOCUMENT_BYTES_MAX (16u << 20)
 #define PLAY_EVERY_MS      20           /* simulated nodes */
+#define LOOK_EVERY_MS      250          /* after the worker */
 #define RETRY_EVERY_MS     1000         /* a store that has failed */
 #define END_WITHIN_MS      3000
 #define RETAIN_EVERY_MS    86400000
 #define RETAIN_FIRST_MS    600000
+#define AUTHORITY_PATH_MAX 4096
 
 struct daemon {
         const struct daemon_options *options;
         uv_loop_t loop;
         uv_async_t committed;
-        uv_timer_t tick, play;
+        uv_timer_t tick, play, look;
         uv_signal_t term, interrupt, hangup;
         struct model_table *models;
         struct live live;
@@ -50,9 +57,12 @@ struct daemon {
         struct events *events;
         struct metrics *metrics;
         struct http_server *http;
+        struct worker *worker;          /* NULL: none */
         uint64_t snapshot_seq;          /* when the newest one was begun */
         int64_t retried_ms, retain_at_ms;
         int64_t end_by_ms;              /* 0: nobody has asked it to end */
+        char crash_file[4096];
+        struct guarded guarded;
 };
 
 /* ---- the log of the daemon itself: one event, one line ---- */
@@ -164,6 +174,13 @@ static void on_play(uv_timer_t *timer)
         api_end_wants(&daemon->api, now_ms);
 }
 
+static void on_look(uv_timer_t *timer)
+{
+        struct daemon *daemon = timer->data;
+
+        worker_tick(daemon->worker);
+}
+
 /* Whoever waits for the disk still gets an answer; who is slower than this does not. */
 static void on_ending(uv_timer_t *timer)
 {
@@ -221,6 +238,10 @@ static int put_file(struct daemon *daemon, const char *path, const char *in_forc
                     json_string_value(json_array_get(document.warnings, w)));
         json_decref(document.warnings);
         mem_free(text);
+        if (rc == -ERR_QUARANTINED) {   /* what is in force serves; what else is there is served */
+                say("not set:", "%s: %s", path, err->text);
+                return 0;
+        }
         return rc ? err_prefix(err, "%s", path) : 0;
 }
 
@@ -275,13 +296,83 @@ static void on_hangup(uv_signal_t *signal, int number)
         (void)number;
         say("reading anew:", "a signal came");
         if (options->tls_certificate &&
-            (tls_files_read(options->tls_certificate, options->tls_key, options->client_ca, &files,
-                            &err) < 0 ||
+            (tls_files_read(options->tls_certificate, options->tls_key, options->client_ca,
+                            authority_certificate(daemon->api.authority), &files, &err) < 0 ||
              http_tls_set(daemon->http, &files.tls, &err) < 0))
                 say("certificate not taken:", "%s", err.text);
         tls_files_done(&files);
         if (options->policy && put_policy_file(daemon, &err) < 0)
                 say("policy not taken:", "%s", err.text);
+}
+
+/* A person is to look at it. */
+static void raise_held(struct daemon *daemon, const struct quarantine_entry *entry)
+{
+        char subject[24], text[400];
+
+        (void)snprintf(subject, sizeof subject, "%" PRIu64, entry->id);
+        (void)snprintf(text, sizeof text,
+                       "%s%s%s has crashed the controller, and is not tried again: 'berth "
+                       "quarantine list --json' shows where; 'berth quarantine release %" PRIu64
+                       "' lets it try again",
+                       entry->kind, entry->what[0] ? " " : "", entry->what, entry->id);
+        (void)alerts_raise(daemon->live.alerts, ALERT_QUARANTINED, subject, "", text, api_now_ms());
+}
+
+/* What crashed earlier runs, and whether it may be tried again. A failure keeps nobody from
+ * starting: the crashes count when the file is read again. */
+static void take_crashes(struct daemon *daemon)
+{
+        const struct quarantine_entry *entry;
+        uint32_t cursor = 0;
+        unsigned crashes, held = 0;
+        struct err err;
+
+        if (quarantine_take(daemon->api.quarantine, daemon->crash_file, api_now_ms(), &crashes,
+                            &err) < 0)
+                say("crash records not taken:", "%s", err.text);
+        if (crashes > 0)
+                say("has crashed", "times=%u", crashes);
+        while ((entry = quarantine_next(daemon->api.quarantine, &cursor))) {
+                held += entry->is_held;
+                if (entry->is_new && entry->is_held)
+                        raise_held(daemon, entry);
+                if (entry->is_new)
+                        say(entry->is_held ? "in quarantine:" : "suspected:",
+                            "id=%" PRIu64 " of=%s kind=\"%s\" what=\"%s\"", entry->id,
+                            crash_of_name((enum crash_of)entry->of), entry->kind, entry->what);
+        }
+        if (held > 0)
+                say("quarantine", "held=%u", held);
+}
+
+/* Before anything is decided; a child, such as the worker, is no concern of it. */
+static int watch_crashes(struct daemon *daemon, struct err *err)
+{
+        const struct daemon_options *options = daemon->options;
+        int rc = quarantine_open(daemon->live.core, &daemon->api.quarantine, err);
+
+        if (rc == 0 && snprintf(daemon->crash_file, sizeof daemon->crash_file, "%s.crash",
+                                options->store) >= (int)sizeof daemon->crash_file)
+                rc = err_set(err, ERR_INPUT, "%s: the path is too long", options->store);
+        if (rc == 0)
+                rc = crash_watch(daemon->crash_file, options->version, options->decide_ms_max, err);
+        if (rc == 0)
+                take_crashes(daemon);
+        return rc;
+}
+
+/* Nodes show certificates in TLS, and nowhere else. */
+static int load_authority(struct daemon *daemon, struct err *err)
+{
+        const struct daemon_options *options = daemon->options;
+        char path[AUTHORITY_PATH_MAX];
+
+        if (!options->tls_certificate)
+                return 0;
+        if (snprintf(path, sizeof path, "%s.authority", options->store) >= (int)sizeof path)
+                return err_set(err, ERR_INPUT, "--store: the path is too long");
+        return authority_load(path, &daemon->api.authority, err);
 }
 
 static int open_live(struct daemon *daemon, struct err *err)
@@ -310,8 +401,12 @@ static int open_live(struct daemon *daemon, struct err *err)
                         store_close(setup.store);
                 return rc;
         }
+        rc = watch_crashes(daemon, err);
+        if (rc)
+                return rc;
         daemon->api.events = daemon->events = events_new(daemon->live.core);
-        daemon->api.metrics = daemon->metrics = metrics_new(&daemon->live, daemon->events);
+        daemon->api.metrics = daemon->metrics = metrics_new(&daemon->live, daemon->events,
+                                                             daemon->api.quarantine);
         daemon->api.persons = persons_new();
         rc = tokens_open(daemon->live.core, &daemon->api.tokens, err);
         if (rc)
@@ -361,16 +456,18 @@ static int new_server(struct daemon *daemon, struct err *err)
         const struct daemon_options *options = daemon->options;
         struct tls_files files = {0};
         struct http_setup setup = {.limits = http_limits_default,
-                                   .handler = routes_serve,
-                                   .arg = &daemon->routes};
+                                   .handler = guarded_serve,
+                                   .arg = &daemon->guarded};
         int rc = 0;
 
+        daemon->guarded = (struct guarded){.routes = &daemon->routes,
+                                           .quarantine = daemon->api.quarantine};
         setup.limits.rate_per_s = options->requests_per_s;
         setup.answered = metrics_answered;
         setup.answered_arg = daemon->metrics;
         if (options->tls_certificate) {
                 rc = tls_files_read(options->tls_certificate, options->tls_key, options->client_ca,
-                                    &files, err);
+                                    authority_certificate(daemon->api.authority), &files, err);
                 setup.tls = &files.tls;
         }
         if (rc == 0)
@@ -425,6 +522,28 @@ static void start_clock(struct daemon *daemon)
         (void)uv_signal_start(&daemon->hangup, on_hangup, SIGHUP);
 }
 
+/* Beside the loop: nothing waits for it. */
+static int start_worker(struct daemon *daemon, struct err *err)
+{
+        const struct daemon_options *options = daemon->options;
+        const struct worker_options worker = {.program = options->worker_program,
+                                              .store = options->store,
+                                              .tick_ms = options->tick_ms,
+                                              .silence_ms = options->worker_silence_ms,
+                                              .memory_mib = options->worker_memory_mib};
+
+        if (options->no_worker)
+                return 0;
+        daemon->worker = worker_new(&daemon->loop, &daemon->live, &worker);
+        daemon->live.worker = daemon->worker;
+        if (!daemon->worker)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        (void)uv_timer_init(&daemon->loop, &daemon->look);
+        daemon->look.data = daemon;
+        (void)uv_timer_start(&daemon->look, on_look, LOOK_EVERY_MS, LOOK_EVERY_MS);
+        return 0;
+}
+
 static void close_handle(uv_handle_t *handle, void *arg)
 {
         (void)arg;
@@ -434,17 +553,23 @@ static void close_handle(uv_handle_t *handle, void *arg)
 
 static int serve(struct daemon *daemon, struct err *err)
 {
-        int rc = open_live(daemon, err);
+        int rc = load_authority(daemon, err);
 
+        if (rc == 0)
+                rc = open_live(daemon, err);
         if (rc == 0)
                 start_clock(daemon);    /* before anybody knows that it is there, and ends it */
         if (rc == 0)
                 rc = listen_all(daemon, err);
+        if (rc == 0)
+                rc = start_worker(daemon, err);
         if (rc == 0) {
                 (void)activation_ready(NULL);
                 (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
         }
+        worker_end(daemon->worker);
         http_free(daemon->http);        /* closes the streams */
+        crash_unwatch();
         if (daemon->live.core && rc == 0)
                 alerts_end(daemon->live.alerts, api_now_ms());
         if (daemon->live.core && rc == 0 &&
@@ -456,6 +581,8 @@ static int serve(struct daemon *daemon, struct err *err)
         events_free(daemon->events);
         tokens_free(daemon->api.tokens);
         persons_free(daemon->api.persons);
+        quarantine_free(daemon->api.quarantine);
+        authority_free(daemon->api.authority);
         return rc;
 }
 
@@ -475,6 +602,7 @@ int daemon_run(const struct daemon_options *options, struct err *err)
         daemon.api = (struct api){.live = &daemon.live,
                                   .own_uid = (uint32_t)getuid(),
                                   .person_per_s = options->requests_per_s,
+                                  .certificate_ms = options->certificate_ms,
                                   .version = options->version};
         daemon.routes = (struct routes){api_routes, api_routes_count, &daemon.api};
         rc = routes_check(api_routes, api_routes_count, err);
@@ -489,6 +617,7 @@ int daemon_run(const struct daemon_options *options, struct err *err)
         uv_walk(&daemon.loop, close_handle, NULL);
         (void)uv_run(&daemon.loop, UV_RUN_DEFAULT);
         (void)uv_loop_close(&daemon.loop);
+        worker_free(daemon.worker);
         model_table_free(daemon.models);
         return rc;
 }

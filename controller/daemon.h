@@ -17,12 +17,18 @@ struct daemon_options {
         unsigned listens_count;
         const char *tls_certificate, *tls_key;  /* files, for tcp; NULL: none. Read again at */
                                         /* SIGHUP, as is the policy's */
-        const char *client_ca;          /* signs certificates of clients; NULL: tokens only */
+        const char *client_ca;          /* signs certificates of principals; NULL: tokens only */
+        int64_t certificate_ms;         /* how long a node's certificate is good */
         const char *pool, *policy;      /* documents set at start, where they differ; NULL: none */
         bool store_unsafe;              /* commits are not synced: only so that a test can show that
                                            it would find the loss */
+        bool no_worker;                 /* no price plans, no estimates */
+        uint64_t worker_memory_mib;     /* most that the worker process may hold */
+        int64_t worker_silence_ms;      /* a worker that is silent for longer is started anew */
+        const char *worker_program;     /* NULL: this program; another one for tests */
         bool simulate;                  /* nodes have no agents: they are played */
         int64_t tick_ms, lease_ms;
+        int64_t decide_ms_max;          /* of CPU time: then it hangs, and is a crash; 0: any */
         uint32_t requests_per_s;        /* of one peer; 0: any number */
         uint32_t keep_records_days, keep_ended_days;    /* 0: for ever */
         uint64_t snapshot_records;      /* one every so many records */

@@ -23,9 +23,12 @@ const char *ending_state(unsigned release_cause)
         return states[release_cause];
 }
 
-/* The first member that did not end well, or the first one. */
+/* The member that failed first: the others were ended because of it. Or one that did not end well,
+ * or the first one. */
 static const struct work_member *telling_member(const struct work *work)
 {
+        if (work->failed_first && work->failed_first <= work->members_count)
+                return &work->members[work->failed_first - 1];
         for (uint16_t m = 0; m < work->members_count; m++)
                 if (work->members[m].failed)
                         return &work->members[m];

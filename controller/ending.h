@@ -1,8 +1,8 @@
 /* ending.h - what is kept of a workload when it has ended.
  *
- * Pure apart from the heap. Its object (store/objects.h) gets a state, and in its detail what became
- * of it: {"cause", "exit_code", "signal", "stops", "started_ms", "lost_ms", "epoch", "nodes"}; nodes by
- * member, of the first ENDING_NODES ones.
+ * Pure apart from the heap. Its object (store/objects.h) gets a state, and in its detail what
+ * became of it: {"cause", "exit_code", "signal", "stops", "started_ms", "lost_ms", "epoch",
+ * "nodes"}; nodes by member, of the first ENDING_NODES ones.
  */
 #pragma once
 

@@ -7,16 +7,17 @@
  * are shown when they are durable, in order.
  *
  * What is decided hardly costs more when many watch. Each event is written once (and a second time
- * where a tenant sees less of it than an operator); watchers who want the same share a *view*, whose
- * bytes are put together once for all of them. With more than EVENTS_FEW watchers, views are sent on
- * every EVENTS_GATHER_MS only, and the watchers of a view that has so many are served by and by, as
- * those who are behind (below): so the loop is never held for longer than EVENTS_STEP_MS.
+ * where a tenant sees less of it than an operator); watchers who want the same share a *view*,
+ * whose bytes are put together once for all of them. With more than EVENTS_FEW watchers, views are
+ * sent on every EVENTS_GATHER_MS only, and the watchers of a view that has so many are served by
+ * and by, as those who are behind (below): so the loop is never held for longer than
+ * EVENTS_STEP_MS.
  *
  * From the first watcher on, the newest events are kept in a ring (EVENTS_RING of them,
  * EVENTS_RING_BYTES in all). Who comes back with an id that is still there is served from it, and
- * who asks for older ones from the log, in pieces, as fast as it reads and as EVENTS_STEP_MS of each
- * step allow. A watcher that falls behind is served from the ring too, and cut when the ring has
- * passed it; it may come back with the last id it saw.
+ * who asks for older ones from the log, in pieces, as fast as it reads and as EVENTS_STEP_MS of
+ * each step allow. A watcher that falls behind is served from the ring too, and cut when the ring
+ * has passed it; it may come back with the last id it saw.
  */
 #pragma once
 

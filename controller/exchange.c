@@ -12,9 +12,12 @@
 #include "controller/view.h"
 #include "controller/wants.h"
 #include "controller/works.h"
+#include "engine/order.h"
+#include "proto/protocol.h"
 #include "proto/workload_doc.h"
 
 #define GENERATION_MAX (UINT64_MAX / 4) /* what is above is no generation */
+#define STEADY_MS_MAX  (INT64_MAX / 4)  /* and this no time since a machine's start */
 
 /* ---- the report ---- */
 
@@ -32,27 +35,75 @@ static uint16_t broken_of(const json_t *report)
         return broken;
 }
 
+/* A report that took long shows too large a difference; but the two clocks may drift apart by a
+ * thousandth, so that the smallest one does not hold for ever. */
+static void read_clock(struct node_entry *node, const char *boot, const json_t *sent,
+                       int64_t steady_ms)
+{
+        int64_t sent_ms = json_integer_value(sent), drift_ms = (steady_ms - node->leased_ms) / 1000;
+
+        if (!json_is_integer(sent) || sent_ms < 0 || sent_ms > STEADY_MS_MAX)
+                return;
+        int64_t clock_ms = steady_ms - sent_ms;
+        if (node->has_clock && str_equal(node->boot, boot) && clock_ms > node->clock_ms + drift_ms)
+                clock_ms = node->clock_ms + drift_ms;
+        node->clock_ms = clock_ms;
+        node->has_clock = true;
+}
+
+/* "protocol" is what the report is written in; "protocols" all that the agent speaks, from the
+ * oldest to the newest. The first agents said only the former. */
+static int agree(const json_t *report, uint32_t *ret_protocol, struct err *err)
+{
+        static const struct protocols ours = {PROTOCOL_MIN, PROTOCOL_MAX};
+        const json_t *list = json_object_get(report, "protocols");
+        json_int_t spoken = json_integer_value(json_object_get(report, "protocol"));
+        json_int_t min = list ? json_integer_value(json_array_get(list, 0)) : spoken;
+        json_int_t max = list ? json_integer_value(json_array_get(list, 1)) : spoken;
+        uint32_t protocol;
+
+        if (!json_is_integer(json_object_get(report, "protocol")) || min < 0 || min > UINT16_MAX ||
+            max < 0 || max > UINT16_MAX || (list && json_array_size(list) != 2))
+                return err_set(err, ERR_INPUT,
+                               "fields 'protocol' and 'protocols': write one version, and [the "
+                               "oldest, the newest] that the agent speaks");
+        int rc = protocol_agree(ours, "this controller",
+                                (struct protocols){(uint32_t)min, (uint32_t)max}, "the agent",
+                                &protocol, err);
+        if (rc)
+                return rc;
+        if (spoken < PROTOCOL_MIN || spoken > PROTOCOL_MAX)
+                return err_set(err, ERR_INPUT,
+                               "field 'protocol': the report is written in %" PRId64
+                               ", and this controller reads %d to %d",
+                               (int64_t)spoken, PROTOCOL_MIN, PROTOCOL_MAX);
+        *ret_protocol = protocol;
+        return 0;
+}
+
 int exchange_read(struct node_entry *node, const json_t *report, int64_t now_ms,
-                  uint64_t *ret_seen, struct err *err)
+                  int64_t steady_ms, uint64_t *ret_seen, struct err *err)
 {
         const char *version = json_string_value(json_object_get(report, "agent"));
         const char *boot = json_string_value(json_object_get(report, "boot"));
-        json_int_t protocol = json_integer_value(json_object_get(report, "protocol"));
+        uint32_t protocol = 0;
 
-        if (protocol != EXCHANGE_PROTOCOL)
-                return err_set(err, ERR_INPUT,
-                               "field 'protocol': this controller speaks version %d, the agent "
-                               "%" PRId64,
-                               EXCHANGE_PROTOCOL, (int64_t)protocol);
+        int rc = agree(report, &protocol, err);
+        if (rc)
+                return rc;
         if (!json_is_array(json_object_get(report, "runs")))
                 return err_set(err, ERR_INPUT, "field 'runs' is missing, or no list");
         if (!version || !str_copy(node->version, sizeof node->version, version))
                 return err_set(err, ERR_INPUT, "field 'agent' is missing, or too long");
-        if (!boot || !str_copy(node->boot, sizeof node->boot, boot))
+        if (!boot || strlen(boot) >= sizeof node->boot)
                 return err_set(err, ERR_INPUT, "field 'boot' is missing, or too long");
+        read_clock(node, boot, json_object_get(report, "sent_ms"), steady_ms);
+        (void)str_copy(node->boot, sizeof node->boot, boot);
         *ret_seen = (uint64_t)json_integer_value(json_object_get(report, "seen"));
+        node->protocol = protocol;
         node->seen = *ret_seen;
         node->seen_ms = now_ms;
+        node->leased_ms = steady_ms;
         node->connected = true;
         node->reported = true;
         node->broken = broken_of(report);
@@ -64,6 +115,8 @@ struct reported {
         uint32_t member;
         enum phase phase;
         int32_t exit_code, signal;
+        bool lost_contact;              /* EXITED: its agent ended it at the end of its lease */
+        bool told_to_end;               /* EXITED: with TERM, so 0 does not mean that it is done */
         const char *reason;             /* REFUSED: why; NULL: not said */
 };
 
@@ -83,6 +136,8 @@ static bool read_run(const json_t *run, struct reported *ret)
                 .phase = (enum phase)p,
                 .exit_code = (int32_t)json_integer_value(json_object_get(run, "exit_code")),
                 .signal = (int32_t)json_integer_value(json_object_get(run, "signal")),
+                .lost_contact = json_is_true(json_object_get(run, "lost_contact")),
+                .told_to_end = json_is_true(json_object_get(run, "told_to_end")),
                 .reason = json_string_value(json_object_get(run, "reason"))};
         return true;
 }
@@ -150,8 +205,8 @@ static bool may_join(struct live *live, const struct node_entry *node, const jso
         return !has_strangers(live, node, report);
 }
 
-/* Generations begin with the clock of the controller's start. An agent that has seen a later one takes
- * no earlier one: the clock was set back since. */
+/* Generations begin with the clock of the controller's start. An agent that has seen a later one
+ * takes no earlier one: the clock was set back since. */
 static void catch_up(struct live *live, struct node_entry *node)
 {
         if (node->seen <= node->generation || node->seen > GENERATION_MAX)
@@ -182,6 +237,22 @@ static uint16_t all_broken(const struct node_entry *node, const json_t *report)
         return node->desc.broken | broken_of(report);
 }
 
+/* The member that has made a checkpoint which is not known yet; NULL: none. */
+static struct work_member *checkpoint_of(struct live *live, const json_t *it)
+{
+        uint64_t id = (uint64_t)json_integer_value(json_object_get(it, "workload"));
+        uint64_t epoch = (uint64_t)json_integer_value(json_object_get(it, "epoch"));
+        json_int_t number = json_integer_value(json_object_get(it, "member"));
+        const json_t *at = json_object_get(it, "at_ms");
+        const struct work *work = works_find(core_works(live->core), id);
+
+        if (!work || work->epoch == 0 || work->epoch != epoch || number < 0 ||
+            number >= work->members_count)
+                return NULL;
+        struct work_member *member = &work->members[number];
+        return !at || json_integer_value(at) > member->checkpoint_ms ? member : NULL;
+}
+
 bool exchange_has_news(struct live *live, const struct node_entry *node, const json_t *report)
 {
         uint32_t number = state_node(core_state(live->core), node->desc.name);
@@ -200,7 +271,10 @@ bool exchange_has_news(struct live *live, const struct node_entry *node, const j
                 if (member && changes(member, &reported))
                         return true;
         }
-        return json_array_size(json_object_get(report, "checkpoints")) > 0;
+        json_array_foreach(json_object_get(report, "checkpoints"), i, run)
+                if (checkpoint_of(live, run))
+                        return true;
+        return false;
 }
 
 static int apply_run(struct live *live, struct act *act, struct node_entry *node,
@@ -214,28 +288,47 @@ static int apply_run(struct live *live, struct act *act, struct node_entry *node
         member->phase = (uint8_t)reported->phase;
         member->exit_code = reported->exit_code;
         member->signal = reported->signal;
+        member->lost_contact = reported->lost_contact;
         if (reported->phase == PHASE_REFUSED)
                 work_set_reason(work, reported->reason);
         member->failed = reported->phase == PHASE_REFUSED || reported->exit_code != 0 ||
-                         reported->signal != 0;
+                         reported->signal != 0 || reported->lost_contact ||
+                         reported->told_to_end;
+        if (member->failed && !work->failed_first)
+                work->failed_first = (uint16_t)(member - work->members + 1);
         return live_settle(live, act, work, err);
 }
 
-static int apply_checkpoints(struct live *live, struct act *act, const json_t *report,
-                             struct err *err)
+/* How long ago that was: however late the report is that says so. Where it cannot be known, it is
+ * now. */
+static int64_t age_of(const struct live *live, const struct node_entry *node, const json_t *at)
+{
+        int64_t at_ms = json_integer_value(at);
+
+        if (!json_is_integer(at) || !node->has_clock || at_ms < 0 || at_ms > STEADY_MS_MAX)
+                return 0;
+        int64_t age_ms = live_steady_ms(live) - (at_ms + node->clock_ms);
+        return age_ms < 0 ? 0 : age_ms < RUN_MS_MAX ? age_ms : RUN_MS_MAX;
+}
+
+static int apply_checkpoints(struct live *live, struct act *act, const struct node_entry *node,
+                             const json_t *report, struct err *err)
 {
         size_t i;
         json_t *it;
 
         json_array_foreach(json_object_get(report, "checkpoints"), i, it) {
                 struct input input = {.kind = INPUT_CHECKPOINTED};
-                input.workload = (uint64_t)json_integer_value(json_object_get(it, "workload"));
-                const struct work *work = works_find(core_works(live->core), input.workload);
-                if (!work || work->epoch != (uint64_t)json_integer_value(
-                                                    json_object_get(it, "epoch")))
+                struct work_member *member = checkpoint_of(live, it);
+                const json_t *at = json_object_get(it, "at_ms");
+                if (!member)
                         continue;
+                member->checkpoint_ms = json_integer_value(at);
+                input.checkpoint.workload =
+                        (uint64_t)json_integer_value(json_object_get(it, "workload"));
+                input.checkpoint.age_ms = age_of(live, node, at);
                 int rc = core_input(act, &input, NULL, err);
-                if (rc)
+                if (rc && rc != -ERR_QUARANTINED)
                         return rc;
         }
         return 0;
@@ -255,7 +348,8 @@ static int apply_health(struct live *live, struct act *act, struct node_entry *n
         if (rc)
                 return rc;
         input.node.broken = all_broken(node, report);
-        return core_input(act, &input, NULL, err);
+        rc = core_input(act, &input, NULL, err);
+        return rc == -ERR_QUARANTINED ? 0 : rc; /* what else it reports counts */
 }
 
 int exchange_apply(struct live *live, struct act *act, struct node_entry *node,
@@ -278,7 +372,7 @@ int exchange_apply(struct live *live, struct act *act, struct node_entry *node,
                         rc = apply_run(live, act, node, &reported, err);
         }
         if (rc == 0)
-                rc = apply_checkpoints(live, act, report, err);
+                rc = apply_checkpoints(live, act, node, report, err);
         return rc ? rc : apply_health(live, act, node, report, err);
 }
 
@@ -411,6 +505,14 @@ static bool add_document(json_t *json, struct live *live, const struct work *wor
         return read;
 }
 
+/* Without a policy there are no classes: what is lost then is started again, so it must end. */
+static const char *lost_contact_of(const struct state *state, const struct workload *workload)
+{
+        return lost_contact_names[state->accounts
+                                          ? class_of(state, workload->bucket)->on_lost_contact
+                                          : LOST_CONTACT_STOP_AT_LEASE];
+}
+
 static json_t *run_of(struct live *live, const struct member *member)
 {
         const struct state *state = core_state(live->core);
@@ -436,6 +538,7 @@ static json_t *run_of(struct live *live, const struct member *member)
         view_set(json, "world", json_integer(bucket->form.members));
         view_set(json, "addresses", addresses_of(state, workload, bucket->form.members));
         view_set(json, "go", json_boolean(may_go(work)));
+        view_set(json, "lost_contact", json_string(lost_contact_of(state, workload)));
         if (!add_document(json, live, work, workload)) {
                 json_decref(json);
                 return NULL;
@@ -459,6 +562,7 @@ json_t *exchange_answer(struct live *live, const struct node_entry *node)
                 }
                 (void)json_array_append_new(runs, run);
         }
+        view_set(json, "protocol", json_integer(node->protocol));
         view_set(json, "generation", json_integer((json_int_t)node->generation));
         view_set(json, "lease_ms", json_integer(live->lease_ms));
         view_set(json, "runs", runs);

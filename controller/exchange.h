@@ -13,20 +13,19 @@ struct err;
 struct live;
 struct node_entry;
 
-#define EXCHANGE_PROTOCOL 1
-
-/* Takes over what the agent says of itself. 0, or -ERR_INPUT: a report that cannot be read, or of
- * another protocol. */
+/* Takes over what the agent says of itself, and renews its lease; `steady_ms`: live_steady_ms(). 0,
+ * or -ERR_INPUT: a report that cannot be read, or of an agent with which no protocol is common
+ * (proto/protocol.h). */
 int exchange_read(struct node_entry *node, const json_t *report, int64_t now_ms,
-                  uint64_t *ret_seen, struct err *err);
+                  int64_t steady_ms, uint64_t *ret_seen, struct err *err);
 
 /* What its runs mean for the pool: phases of members, ends, devices that broke. The node joins,
  * where it has not yet, once it runs nothing that it should not; one that was lost must also have
  * seen a desired state from after that (exchange_fence()). 0, -ERR_IO ... */
 int exchange_apply(struct live *live, struct act *act, struct node_entry *node,
                    const json_t *report, struct err *err);
-/* After each report: a node that is down gets a desired state that it must have seen before it joins
- * again; and one that has seen a later generation than there is gets one above that. */
+/* After each report: a node that is down gets a desired state that it must have seen before it
+ * joins again; and one that has seen a later generation than there is gets one above that. */
 void exchange_fence(struct live *live, struct node_entry *node);
 /* Whether it has anything for an act at all: most exchanges do not. */
 bool exchange_has_news(struct live *live, const struct node_entry *node, const json_t *report);

@@ -5,6 +5,7 @@
 #include "base/doc.h"
 #include "base/mem.h"
 #include "controller/alerts.h"
+#include "controller/enrolment.h"
 #include "controller/live_impl.h"
 #include "controller/nodes.h"
 #include "controller/simulated.h"
@@ -73,7 +74,7 @@ int live_open(struct live *live, const struct core_setup *setup, bool simulate, 
                 live->usage = NULL;
                 return rc;
         }
-        live->started_ms = live->ticked_ms = now_ms;
+        live->leased_ms = live->ticked_ms = live_steady_ms(live);
         live->generation = (uint64_t)now_ms * 1000;     /* above all that was given before */
         live->nodes = nodes_new();
         if (simulate)
@@ -83,6 +84,8 @@ int live_open(struct live *live, const struct core_setup *setup, bool simulate, 
                 rc = err_set(err, ERR_NOMEM, "out of memory");
         if (rc == 0)
                 rc = live_load_pool(live, err);
+        if (rc == 0)
+                rc = enrolments_load(live, err);
         if (rc == 0)
                 rc = alerts_new(live, live->version ? live->version : "", &live->alerts, err);
         if (rc == 0) {

@@ -19,6 +19,7 @@ struct usage;
 struct wants;
 struct who;
 struct work;
+struct worker;
 
 #define LEASE_MS_DEFAULT INT64_C(30000)
 
@@ -32,12 +33,17 @@ struct live {
         struct wants *wants;            /* owned: what is asked of agents */
         struct alerts *alerts;          /* owned */
         const char *version;            /* of this program; its owner sets it. NULL: not known */
+        const struct worker *worker;    /* borrowed; NULL: there is none */
         int64_t lease_ms;
-        int64_t started_ms;             /* nobody is called silent before a lease from then */
-        int64_t ticked_ms;              /* the newest tick */
+        int64_t (*steady_ms)(void *arg); /* a clock that nobody sets; NULL: the machine's */
+        void *steady_arg;
+        int64_t leased_ms;              /* steady: nobody is silent before a lease from then */
+        int64_t ticked_ms;              /* steady: the newest tick */
         bool pool_lost;                 /* it could not be read: again at the next tick */
         bool unsettled;                 /* work waits for a tick: see live_settle_all() */
+        bool time_stands;               /* ticks are in quarantine */
         uint64_t generation;            /* the newest of all nodes: grows */
+        uint64_t last_enrolment;        /* number of the newest (enrolment.h) */
         /* Called for a node whose exchange may be answered now. */
         void (*changed)(void *arg, struct node_entry *node);
         void *arg;
@@ -87,6 +93,10 @@ int live_restart(struct live *live, struct act *act, const struct work *work, bo
  * engine when all are gone. */
 int live_settle(struct live *live, struct act *act, struct work *work, struct err *err);
 
+/* What the engine is told of a work. One in quarantine is left out: the work is as it was, marked,
+ * and told again at each tick, until it may. 0, or what core_input() returns. */
+int live_tell(struct live *live, struct act *act, const struct input *input, struct err *err);
+
 /* Before the devices of a node are lost (bit d: device d; LIVE_ALL_DEVICES: the node): what was
  * cancelled while it ran there ends now, instead of starting somewhere else. */
 #define LIVE_ALL_DEVICES UINT32_MAX
@@ -98,6 +108,8 @@ int live_settle_all(struct live *live, struct act *act, struct err *err);
 
 /* ---- time: live_time.c ---- */
 
+/* What leases are counted on: time of day may be set, and a lease would end too early. */
+int64_t live_steady_ms(const struct live *live);
 /* The engine's tick, leases, simulated nodes. */
 int live_tick(struct live *live, int64_t now_ms, struct err *err);
 /* What was used since the last time goes into the store (usage.h): now and then, and right before

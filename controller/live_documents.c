@@ -7,6 +7,7 @@
 
 #include "base/doc.h"
 #include "base/mem.h"
+#include "controller/enrolment.h"
 #include "controller/live_impl.h"
 #include "controller/nodes.h"
 #include "engine/accounts.h"
@@ -252,6 +253,19 @@ static int enforce_pool(struct live *live, struct act *act, const struct pool_do
         return rc;
 }
 
+/* Who comes back is enrolled anew. */
+static int end_enrolments(struct live *live, struct act *act, struct err *err)
+{
+        struct node_entry *node;
+        uint32_t cursor = 0;
+        int rc = 0;
+
+        while (rc == 0 && (node = nodes_next(live->nodes, &cursor)))
+                if (!node->described)
+                        rc = enrolment_end(live, act, node, "removed", err);
+        return rc;
+}
+
 int live_put_pool(struct live *live, struct act *act, struct document_put *put, struct err *err)
 {
         struct pool_doc *pool;
@@ -268,6 +282,8 @@ int live_put_pool(struct live *live, struct act *act, struct document_put *put, 
                 rc = enforce_pool(live, act, pool, err);
         if (rc == 0 && !put->dry_run)
                 rc = keep_document(live, act, OBJECT_POOL, put, pool->name, err);
+        if (rc == 0 && !put->dry_run && (rc = end_enrolments(live, act, err)) < 0)
+                core_undo(act);
         if (rc == 0 && !put->dry_run) {
                 take_pool(live, pool, put->revision);
                 return 0;

@@ -7,6 +7,8 @@
 #include "controller/works.h"
 #include "engine/order.h"
 
+#define SERVICE_PAUSE_MS 10000          /* between two starts of a replica */
+
 /* Everything that has members of the work is told. */
 static void touch_all(struct live *live, const struct work *work, uint64_t seq)
 {
@@ -21,6 +23,19 @@ static void touch_all(struct live *live, const struct work *work, uint64_t seq)
                 if (node)
                         live_touch(live, node, seq);
         }
+}
+
+int live_tell(struct live *live, struct act *act, const struct input *input, struct err *err)
+{
+        int rc = core_input(act, input, NULL, err);
+        struct work *work = works_find(core_works(live->core), input->workload);
+
+        if (work)
+                work->quarantined = rc == -ERR_QUARANTINED;
+        if (rc != -ERR_QUARANTINED)
+                return rc;
+        live->unsettled = true;
+        return 0;
 }
 
 int live_cancel(struct live *live, struct act *act, struct work *work, struct err *err)
@@ -55,7 +70,7 @@ int live_restart(struct live *live, struct act *act, const struct work *work, bo
 }
 
 struct tally {
-        unsigned gone, failed, ready;
+        unsigned gone, failed, ready, lost_contact;
 };
 
 static struct tally tally_of(const struct work *work)
@@ -67,13 +82,15 @@ static struct tally tally_of(const struct work *work)
                 bool gone = member->phase == PHASE_EXITED || member->phase == PHASE_REFUSED;
                 tally.gone += gone;
                 tally.failed += gone && member->failed;
+                tally.lost_contact += gone && member->failed && member->lost_contact;
                 tally.ready += member->phase == PHASE_READY || member->phase == PHASE_RUNNING ||
                                gone;
         }
         return tally;
 }
 
-/* All are gone: what that was. */
+/* All are gone: what that was. Who was told to stop has not failed, even when it left early; a
+ * service never has an end of its own. */
 static enum input_kind ending_of(const struct live *live, const struct work *work,
                                  const struct tally *tally)
 {
@@ -82,21 +99,22 @@ static enum input_kind ending_of(const struct live *live, const struct work *wor
 
         if (work->wish == WISH_CANCEL)
                 return INPUT_CANCELLED;
-        if (tally->failed == 0)
+        if (tally->failed == 0 && !state->workloads[slot].service)
                 return INPUT_EXITED;
-        return state->workloads[slot].notice_until_ms ? INPUT_STOPPED : INPUT_FAILED;
+        if (state->workloads[slot].notice_until_ms)
+                return INPUT_STOPPED;
+        return tally->lost_contact > 0 ? INPUT_LOST : INPUT_FAILED;
 }
 
-/* Told to stop, and gone before its notice is over: that is no failure of its own. It keeps its place
- * until then, when it waits again (live_tick()), unless the notice is withdrawn. */
-static bool has_left_early(const struct live *live, const struct work *work,
-                           const struct tally *tally)
+/* A replica that is gone comes back, but not at once each time it does not even start well: until
+ * then it keeps its place (live_tick() looks again). */
+static bool comes_back_later(const struct live *live, const struct work *work)
 {
         const struct state *state = core_state(live->core);
-        uint32_t slot = state_workload(state, work->id);
+        const struct workload *workload = &state->workloads[state_workload(state, work->id)];
 
-        return work->wish != WISH_CANCEL && tally->failed > 0 &&
-               state->workloads[slot].notice_until_ms > core_now_ms(live->core);
+        return workload->service && work->wish != WISH_CANCEL && !workload->notice_until_ms &&
+               core_now_ms(live->core) < work->started_ms + SERVICE_PAUSE_MS;
 }
 
 static bool holds_any(const struct state *state, const struct member *member, uint32_t devices)
@@ -133,7 +151,7 @@ int live_cancel_lost(struct live *live, struct act *act, uint32_t node, uint32_t
 
         while (rc == 0 && (input.workload = unwanted_on(live, node, devices)))
                 rc = core_input(act, &input, NULL, err);
-        return rc;
+        return rc == -ERR_QUARANTINED ? 0 : rc;
 }
 
 static int settle_late(struct live *live, struct act *act, struct work *work, struct err *err)
@@ -142,7 +160,7 @@ static int settle_late(struct live *live, struct act *act, struct work *work, st
 
         if (work->epoch)
                 return live_settle(live, act, work, err);
-        return work->wish == WISH_CANCEL ? core_input(act, &cancelled, NULL, err) : 0;
+        return work->wish == WISH_CANCEL ? live_tell(live, act, &cancelled, err) : 0;
 }
 
 /* Numbers first: settling moves works about. */
@@ -179,13 +197,13 @@ int live_settle(struct live *live, struct act *act, struct work *work, struct er
         if (work->epoch == 0 || state_workload(core_state(live->core), work->id) == NONE)
                 return 0;
         if (tally.gone == work->members_count) {
-                if (has_left_early(live, work, &tally)) {
+                if (comes_back_later(live, work)) {
                         live->unsettled = true;
                         return 0;
                 }
                 const struct input input = {.kind = ending_of(live, work, &tally),
                                             .workload = work->id};
-                return core_input(act, &input, NULL, err);
+                return live_tell(live, act, &input, err);
         }
         if (tally.failed > 0 && !work->ending) {
                 work->ending = true;    /* one lost member ends the gang */

@@ -2,6 +2,7 @@
 #include "controller/live.h"
 
 #include <stdio.h>
+#include <time.h>
 
 #include "controller/live_impl.h"
 #include "controller/nodes.h"
@@ -15,19 +16,29 @@ static void ignore(void *arg, int rc, const struct err *err)
         (void)err;
 }
 
+int64_t live_steady_ms(const struct live *live)
+{
+        struct timespec now;
+
+        if (live->steady_ms)
+                return live->steady_ms(live->steady_arg);
+        (void)clock_gettime(CLOCK_BOOTTIME, &now);
+        return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 /* Whose lease is over: what it ran is lost, and it takes nothing until it is back, and clean. */
 static int fail_silent(struct live *live, struct act *act, struct node_entry *node,
-                       int64_t now_ms, struct err *err)
+                       struct err *err)
 {
         const struct state *state = core_state(live->core);
         uint32_t number = state_node(state, node->desc.name);
-        int64_t since = node->seen_ms > live->started_ms ? node->seen_ms : live->started_ms;
+        int64_t since = node->leased_ms > live->leased_ms ? node->leased_ms : live->leased_ms;
         const struct input input = {.kind = INPUT_NODE_FAILED, .node_name = node->desc.name};
 
         if (live->simulated && node->described)
                 return live_join(live, act, node, err); /* it never is */
         if (number == NONE || state->nodes[number].status != NODE_UP ||
-            now_ms - since <= live->lease_ms)
+            live_steady_ms(live) - since <= live->lease_ms)
                 return 0;
         int rc = live_cancel_lost(live, act, number, LIVE_ALL_DEVICES, err);
         if (rc)
@@ -37,21 +48,21 @@ static int fail_silent(struct live *live, struct act *act, struct node_entry *no
         return core_input(act, &input, NULL, err);
 }
 
-/* A controller that did not run for a while, or whose clock was set, has heard of nobody meanwhile:
- * as after its start, a lease has to pass before anyone is called silent. */
-static void watch_clock(struct live *live, int64_t now_ms)
+/* A controller that did not run for a while has heard of nobody meanwhile: as after its start, a
+ * lease has to pass before anyone is called silent. */
+static void watch_clock(struct live *live)
 {
-        struct node_entry *node;
-        uint32_t cursor = 0;
+        int64_t now_ms = live_steady_ms(live);
 
-        if (live->ticked_ms && (now_ms < live->ticked_ms ||
-                                now_ms - live->ticked_ms > live->lease_ms / 2)) {
-                live->started_ms = now_ms;
-                while ((node = nodes_next(live->nodes, &cursor)))
-                        if (node->seen_ms > now_ms)
-                                node->seen_ms = now_ms;
-        }
+        if (now_ms - live->ticked_ms > live->lease_ms / 2)
+                live->leased_ms = now_ms;
         live->ticked_ms = now_ms;
+}
+
+/* What is in quarantine is left out, and the rest of the pool goes on. */
+static int unless_held(int rc)
+{
+        return rc == -ERR_QUARANTINED ? 0 : rc;
 }
 
 int live_tick(struct live *live, int64_t now_ms, struct err *err)
@@ -64,13 +75,16 @@ int live_tick(struct live *live, int64_t now_ms, struct err *err)
 
         if (!act)
                 return -(int)ERR_IO;
-        watch_clock(live, now_ms);
+        watch_clock(live);
         if (live->pool_lost)
                 live->pool_lost = live_load_pool(live, NULL) < 0;
         while (rc == 0 && (node = nodes_next(live->nodes, &cursor)))
-                rc = fail_silent(live, act, node, now_ms, err);
-        if (rc == 0)
+                rc = unless_held(fail_silent(live, act, node, err));
+        if (rc == 0) {
                 rc = core_input(act, &input, NULL, err);
+                live->time_stands = rc == -ERR_QUARANTINED;
+                rc = unless_held(rc);
+        }
         if (rc == 0)
                 rc = live_settle_all(live, act, err);
         core_commit(act, ignore, NULL);

@@ -88,6 +88,7 @@ static void renewed(void *arg)
         live->pool_lost = live_load_pool(live, NULL) < 0;
         if (live->pool_lost)
                 (void)nodes_describe(live->nodes, NULL, core_state(live->core)->vocab, NULL);
+        (void)enrolments_load(live, NULL);
         while ((node = nodes_next(live->nodes, &cursor))) {
                 node->changed_seq = core_last_seq(live->core);
                 live_touch(live, node, 0);

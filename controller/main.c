@@ -6,7 +6,11 @@
 
 #include "base/err.h"
 #include "base/num.h"
+#include "base/str.h"
 #include "controller/daemon.h"
+#include "controller/enrolment.h"
+#include "controller/worker.h"
+#include "controller/worker_run.h"
 #include "store/retain.h"
 
 enum { EXIT_BAD_INPUT = 2 };
@@ -25,15 +29,24 @@ static const char help[] =
         "                        machine only\n"
         "  --client-ca FILE      clients may show certificates that it signed: 'CN=ana' is\n"
         "                        principal ana of the policy\n"
+        "  --node-certificates DURATION\n"
+        "                        how long the certificate of a node that enrolled is good; agents\n"
+        "                        renew it in time (default 7d; the authority that signs them lies\n"
+        "                        beside the store)\n"
         "  --pool FILE           a Pool document, set at start where it differs from the one in force\n"
         "  --policy FILE         the same for a Policy document\n"
         "  --simulate            nodes have no agents: berthd plays their work ('sleep 2' runs 2 s)\n"
         "  --tick DURATION       how often time passes for the engine (default 2s)\n"
         "  --lease DURATION      an agent that is silent for longer has lost its work (default 30s)\n"
+        "  --decide-limit DURATION\n"
+        "                        of CPU time: a decision that takes longer never ends, and is a\n"
+        "                        crash (default 60s; 0s: it may take any)\n"
         "  --requests-per-s N    most of one peer, with bursts above it; 0: any number (default 2000)\n"
         "  --keep-records DAYS   of the log, before the newest snapshot; 0: for ever (default 30)\n"
         "  --keep-ended DAYS     what has ended is known for so long; 0: for ever (default 90)\n"
         "  --snapshot-every N    a snapshot every so many records of the log (default 200000)\n"
+        "  --no-worker           no process beside it that plans prices and foretells starts\n"
+        "  --worker-memory MIB   most memory that that process may hold (default 2048)\n"
         "  --nodes-max N         most nodes of a new store (default 16384)\n"
         "  --workloads-max N     most live workloads of a new store (default 200000)\n"
         "  --help, --version\n"
@@ -48,9 +61,11 @@ static const char help[] =
 
 enum {
         OPTION_STORE = 256, OPTION_LISTEN, OPTION_POOL, OPTION_POLICY, OPTION_UNSAFE, OPTION_SIMULATE,
-        OPTION_TICK, OPTION_LEASE, OPTION_REQUESTS, OPTION_SNAPSHOT, OPTION_NODES, OPTION_WORKLOADS, OPTION_HELP,
+        OPTION_TICK, OPTION_LEASE, OPTION_DECIDE,
+        OPTION_REQUESTS, OPTION_SNAPSHOT, OPTION_NODES, OPTION_WORKLOADS, OPTION_HELP,
         OPTION_VERSION, OPTION_TLS_CERT, OPTION_TLS_KEY, OPTION_CLIENT_CA,
-        OPTION_KEEP_RECORDS, OPTION_KEEP_ENDED
+        OPTION_KEEP_RECORDS, OPTION_KEEP_ENDED, OPTION_NODE_CERTIFICATES, OPTION_NO_WORKER, OPTION_WORKER_MEMORY,
+        OPTION_WORKER_PROGRAM, OPTION_WORKER_SILENCE
 };
 
 static int wrong(const struct err *err)
@@ -93,14 +108,33 @@ static int take_option(int option, const char *value, struct daemon_options *opt
         case OPTION_CLIENT_CA:
                 options->client_ca = value;
                 break;
+        case OPTION_NODE_CERTIFICATES:
+                rc = num_duration_ms(value, CERTIFICATE_LIFE_MS_MIN, CERTIFICATE_LIFE_MS_MAX,
+                                     &options->certificate_ms, err);
+                break;
         case OPTION_SIMULATE:
                 options->simulate = true;
+                break;
+        case OPTION_NO_WORKER:
+                options->no_worker = true;
+                break;
+        case OPTION_WORKER_PROGRAM:
+                options->worker_program = value;
+                break;
+        case OPTION_WORKER_MEMORY:
+                rc = num_u64(value, 64, 1u << 20, &options->worker_memory_mib, err);
+                break;
+        case OPTION_WORKER_SILENCE:
+                rc = num_duration_ms(value, 100, 3600000, &options->worker_silence_ms, err);
                 break;
         case OPTION_TICK:
                 rc = num_duration_ms(value, 100, 60000, &options->tick_ms, err);
                 break;
         case OPTION_LEASE:
                 rc = num_duration_ms(value, 1000, 3600000, &options->lease_ms, err);
+                break;
+        case OPTION_DECIDE:
+                rc = num_duration_ms(value, 0, 3600000, &options->decide_ms_max, err);
                 break;
         case OPTION_REQUESTS:
                 rc = num_u64(value, 0, 1000000, &number, err);
@@ -138,12 +172,19 @@ int main(int argc, char **argv)
                 {"policy", required_argument, NULL, OPTION_POLICY},
                 /* Not in the help: for tests/kill_daemon.py, which must find what this loses. */
                 {"unsafe-store-for-tests", no_argument, NULL, OPTION_UNSAFE},
+                {"no-worker", no_argument, NULL, OPTION_NO_WORKER},
+                {"worker-memory", required_argument, NULL, OPTION_WORKER_MEMORY},
+                /* Not in the help: for tests/worker_check.py. */
+                {"worker-program-for-tests", required_argument, NULL, OPTION_WORKER_PROGRAM},
+                {"worker-silence-for-tests", required_argument, NULL, OPTION_WORKER_SILENCE},
                 {"tls-cert", required_argument, NULL, OPTION_TLS_CERT},
                 {"tls-key", required_argument, NULL, OPTION_TLS_KEY},
                 {"client-ca", required_argument, NULL, OPTION_CLIENT_CA},
+                {"node-certificates", required_argument, NULL, OPTION_NODE_CERTIFICATES},
                 {"simulate", no_argument, NULL, OPTION_SIMULATE},
                 {"tick", required_argument, NULL, OPTION_TICK},
                 {"lease", required_argument, NULL, OPTION_LEASE},
+                {"decide-limit", required_argument, NULL, OPTION_DECIDE},
                 {"requests-per-s", required_argument, NULL, OPTION_REQUESTS},
                 {"keep-records", required_argument, NULL, OPTION_KEEP_RECORDS},
                 {"keep-ended", required_argument, NULL, OPTION_KEEP_ENDED},
@@ -155,6 +196,10 @@ int main(int argc, char **argv)
                 {0}};
         struct daemon_options options = {.tick_ms = 2000,
                                          .lease_ms = 30000,
+                                         .decide_ms_max = 60000,
+                                         .certificate_ms = CERTIFICATE_LIFE_MS,
+                                         .worker_memory_mib = WORKER_MEMORY_MIB,
+                                         .worker_silence_ms = WORKER_SILENCE_MS,
                                          .requests_per_s = 2000,
                                          .keep_records_days = RETAIN_RECORD_DAYS,
                                          .keep_ended_days = RETAIN_OBJECT_DAYS,
@@ -165,6 +210,8 @@ int main(int argc, char **argv)
         struct err err = {0};
         int option, number = 0;
 
+        if (argc > 1 && str_equal(argv[1], "worker"))
+                return worker_main(argc - 1, argv + 1);
         while ((option = getopt_long(argc, argv, "", list, &number)) != -1) {
                 if (option == '?')
                         return EXIT_BAD_INPUT;  /* getopt has said what is wrong */

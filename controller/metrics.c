@@ -11,6 +11,7 @@
 #include "controller/events.h"
 #include "controller/live.h"
 #include "controller/nodes.h"
+#include "controller/quarantine.h"
 #include "controller/room.h"
 #include "controller/usage.h"
 #include "controller/works.h"
@@ -109,6 +110,28 @@ static void write_units(struct text *text, const struct live *live)
                                  ledger_bucket_name(b), units.buckets[b]);
         }
         write_fragmentation(text, ledger, models);
+}
+
+/* Of the node that is nearest to it; none where no node is enrolled. */
+static void write_certificates(struct text *text, const struct live *live, int64_t now_ms)
+{
+        static const char name[] = "berth_node_certificate_expires_seconds";
+        const struct node_entry *node;
+        int64_t first_ms = INT64_MAX;
+        uint64_t enrolled = 0;
+        uint32_t cursor = 0;
+
+        while ((node = nodes_next(live->nodes, &cursor))) {
+                if (!node->described || node->enrolment.id == 0)
+                        continue;
+                enrolled++;
+                if (node->enrolment.until_ms < first_ms)
+                        first_ms = node->enrolment.until_ms;
+        }
+        number(text, "berth_nodes_enrolled", "gauge", "Nodes that have a certificate.", enrolled);
+        head(text, name, "gauge", "Until the first certificate of a node expires; below 0: since.");
+        if (enrolled > 0)
+                text_add(text, "%s %" PRId64 "\n", name, (first_ms - now_ms) / 1000);
 }
 
 static void write_nodes(struct text *text, const struct live *live)
@@ -357,10 +380,28 @@ static void write_events(struct text *text, const struct metrics *metrics)
                figures.cut);
 }
 
+static void write_quarantine(struct text *text, const struct metrics *metrics)
+{
+        const struct quarantine_entry *entry;
+        uint64_t held = 0, suspects = 0;
+        uint32_t cursor = 0;
+
+        while ((entry = quarantine_next(metrics->quarantine, &cursor)))
+                *(entry->is_held ? &held : &suspects) += 1;
+        head(text, "berth_quarantine", "gauge", "Inputs that have crashed the controller.");
+        labelled(text, "berth_quarantine", "state", "held", held);
+        labelled(text, "berth_quarantine", "state", "suspect", suspects);
+        number(text, "berth_quarantine_refused_total", "counter", "Inputs that were not tried again.",
+               quarantine_refused(metrics->quarantine));
+        number(text, "berth_crashes_found", "gauge", "Crashes that this start found records of.",
+               quarantine_crashes(metrics->quarantine));
+}
+
 void metrics_write(struct metrics *metrics, int64_t now_ms, struct text *text)
 {
         write_units(text, metrics->live);
         write_nodes(text, metrics->live);
+        write_certificates(text, metrics->live, now_ms);
         write_queue(text, metrics, now_ms);
         write_causes(text, metrics);
         write_decisions(text, metrics, now_ms);
@@ -369,11 +410,13 @@ void metrics_write(struct metrics *metrics, int64_t now_ms, struct text *text)
         write_alerts(text, metrics->live->alerts);
         write_http(text, metrics);
         write_events(text, metrics);
+        write_quarantine(text, metrics);
 }
 
 /* ---- life ---- */
 
-struct metrics *metrics_new(struct live *live, const struct events *events)
+struct metrics *metrics_new(struct live *live, const struct events *events,
+                            const struct quarantine *quarantine)
 {
         struct metrics *metrics = mem_new(1, sizeof *metrics);
 
@@ -381,6 +424,7 @@ struct metrics *metrics_new(struct live *live, const struct events *events)
                 return NULL;
         metrics->live = live;
         metrics->events = events;
+        metrics->quarantine = quarantine;
         metrics->requests = mem_new(api_routes_count + 1, sizeof *metrics->requests);
         if (!metrics->requests) {
                 mem_free(metrics);

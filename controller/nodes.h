@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "controller/enrolment.h"
 #include "engine/fact.h"
 
 struct err;
@@ -24,13 +25,19 @@ struct node_entry {
         /* Its agent: */
         bool connected;                 /* spoke within its lease */
         int64_t seen_ms;                /* when it last did */
+        int64_t leased_ms;              /* the same on live_steady_ms(): its lease counts from then */
         bool reported;                  /* ... since the controller started */
+        bool has_clock;                 /* of this boot: */
+        int64_t clock_ms;               /* live_steady_ms() less its machine's steady clock, as the
+                                           quickest reports showed it */
         uint16_t broken;                /* devices that it said are, beside the document's */
         uint64_t seen;                  /* the generation that it had seen then */
-        uint64_t fence;                 /* down: it joins when it has seen this generation; 0: none yet */
+        uint64_t fence;                 /* down: it joins when it has seen that; 0: none yet */
         uint64_t generation;            /* of what it should run: grows */
         uint64_t changed_seq;           /* record that last changed that */
         char version[AGENT_TEXT_MAX], boot[AGENT_TEXT_MAX];
+        uint32_t protocol;              /* of the exchange, as agreed; 0: it has not spoken */
+        struct enrolment enrolment;     /* whose certificates are taken; id 0: nobody's */
         void *waiting;                  /* the exchange that waits for a change; the API's */
         uint64_t waiting_seen;
         int64_t waiting_until_ms;

@@ -1,8 +1,8 @@
 /* simulated.h - nodes without agents: the controller plays their work in real time.
  *
  * Pure apart from the heap; the clock is the caller's. For trying a pool out, and for measuring the
- * controller. Work runs as long as its command says ("sleep 2"), or SIMULATED_MS, and ends well. Told
- * to stop it stays until its notice is over, and then stops.
+ * controller. Work runs as long as its command says ("sleep 2"), or SIMULATED_MS, and ends well.
+ * Told to stop it stays until its notice is over, and then stops.
  */
 #pragma once
 
@@ -28,8 +28,8 @@ int simulated_expect(struct simulated *simulated, uint64_t workload, uint64_t ep
                      int64_t at_ms);
 /* When the next thing happens; INT64_MAX: never. */
 int64_t simulated_due_ms(const struct simulated *simulated);
-/* What is due: the engine is told, in acts of up to some hundred, for SIMULATED_SLICE_MS at most: what
- * is left is due next time, so that nobody waits for the play. 0, -ERR_IO ... */
+/* What is due: the engine is told, in acts of up to some hundred, for SIMULATED_SLICE_MS at
+ * most: what is left is due next time, so that nobody waits for the play. 0, -ERR_IO ... */
 #define SIMULATED_SLICE_MS 10
 int simulated_run(struct simulated *simulated, struct live *live, int64_t now_ms,
                   struct err *err);

@@ -133,6 +133,29 @@ static int check_ended(struct core *core, const struct workload_doc *document,
         return 0;
 }
 
+/* Its end is decided, and not on the disk yet: how it ended cannot be told for a moment. */
+static int see_ending(void *arg, const struct object *object, struct err *err)
+{
+        const struct core *core = arg;
+
+        if (works_find(core_works(core), object->id))
+                return 0;
+        return err_set(err, ERR_CANCELLED,
+                       "field 'after': '%s' has just ended, and how is not on the disk yet; try again",
+                       object->name);
+}
+
+static int check_ending(struct core *core, const struct workload_doc *document, const char *name,
+                        struct err *err)
+{
+        const struct object_filter filter = {.kind = OBJECT_WORKLOAD,
+                                             .tenant = document->tenant,
+                                             .name = name,
+                                             .live = true};
+
+        return objects_list(core_view(core), &filter, see_ending, core, err);
+}
+
 struct waits {
         uint64_t ids[AFTER_MAX];
         uint32_t count;
@@ -174,6 +197,8 @@ static int find_after(struct core *core, const struct workload_doc *document,
                         named.known = named.found = true;
                 }
                 if (rc == 0)
+                        rc = check_ending(core, document, named.name, err);
+                if (rc == 0)
                         rc = check_ended(core, document, &named, err);
                 if (rc)
                         return rc;
@@ -205,7 +230,8 @@ static int keep(struct act *act, struct core *core, const struct submission *sub
                                 .body = submission->text,
                                 .size = strlen(submission->text)};
 
-        /* Names of local users need no escape: access.h takes them from the policy, or the system. */
+        /* Names of local users need no escape: access.h takes them from the policy, or the
+         * system. */
         (void)snprintf(detail, sizeof detail, "{\"run_as\":\"%s\"}", who->run_as);
         if (!document->class_name[0] && tenancy)
                 object.class = tenancy->classes[tenancy->default_class].name;
@@ -213,11 +239,12 @@ static int keep(struct act *act, struct core *core, const struct submission *sub
 }
 
 static int request_of(struct core *core, const struct submission *submission,
-                      const struct waits *waits, uint64_t first, uint32_t index,
-                      struct request *ret_request, struct err *err)
+                      const struct waits *waits, uint64_t first, uint32_t number,
+                      uint32_t index, struct request *ret_request, struct err *err)
 {
         const struct request_ids ids = {.workload = first,
-                                        .number = (uint32_t)(first % UINT32_MAX) + 1,
+                                        .number = number ? number
+                                                         : (uint32_t)(first % UINT32_MAX) + 1,
                                         .after = waits->ids,
                                         .after_count = waits->count};
 
@@ -261,45 +288,49 @@ static int submit_one(struct act *act, struct core *core, const struct submissio
 /* Whether tables and one batch have room for all of it: each workload is two records and keeps a
  * copy of the document. Where this is wrong, the act is undone. */
 static int check_room(const struct core *core, const struct submission *submission,
-                      struct err *err)
+                      uint32_t count, struct err *err)
 {
-        uint64_t bytes = (uint64_t)submission->count *
-                         (strlen(submission->text) + BYTES_PER_WORKLOAD);
+        uint64_t bytes = (uint64_t)count * (strlen(submission->text) + BYTES_PER_WORKLOAD);
 
-        if (submission->count > works_room(core_works(core)))
+        if (count > works_room(core_works(core)))
                 return err_set(err, ERR_FULL,
                                "workload '%s' is %" PRIu32 " workloads, and the pool takes %" PRIu32
                                " more now: try again when some have ended",
-                               submission->document->name, submission->count,
-                               works_room(core_works(core)));
-        if (bytes <= BATCH_BYTES_MAX && submission->count <= BATCH_RECORDS_MAX / 2)
+                               submission->document->name, count, works_room(core_works(core)));
+        if (bytes <= BATCH_BYTES_MAX && count <= BATCH_RECORDS_MAX / 2)
                 return 0;
         return err_set(err, ERR_FULL,
-                       "workload '%s' is %" PRIu32 " workloads of a document of %zu bytes: together "
-                       "more than one request may bring; make several of it, or put the command's "
+                       "workload '%s' is %" PRIu32 " workloads of a document of %zu bytes: "
+                       "together more than one request may bring; make several of it, or put the command's "
                        "text into a file",
-                       submission->document->name, submission->count, strlen(submission->text));
+                       submission->document->name, count, strlen(submission->text));
 }
 
 int submission_decide(struct act *act, struct core *core, const struct submission *submission,
                       const struct who *who, struct submitted *ret_submitted, struct err *err)
 {
-        struct submitted submitted = {.first_id = core_take_ids(core, submission->count),
-                                      .count = submission->count};
-        const struct core_document document = {.text = submission->text};
+        return submission_decide_some(act, core, submission, who, submission->count, 0,
+                                      ret_submitted, err);
+}
 
+int submission_decide_some(struct act *act, struct core *core, const struct submission *submission,
+                           const struct who *who, uint32_t count, uint32_t number,
+                           struct submitted *ret_submitted, struct err *err)
+{
+        struct submitted submitted = {.first_id = core_take_ids(core, count), .count = count};
+        const struct core_document document = {.text = submission->text};
         struct waits waits;
-        int found = check_room(core, submission, err);
+        int found = check_room(core, submission, count, err);
 
         if (found == 0)
                 found = find_after(core, submission->document, &waits, err);
         if (found)
                 return found;
-        for (uint32_t i = 0; i < submission->count; i++) {
+        for (uint32_t i = 0; i < count; i++) {
                 struct request request;
                 bool refused;
-                int rc = request_of(core, submission, &waits, submitted.first_id, i, &request,
-                                    err);
+                int rc = request_of(core, submission, &waits, submitted.first_id, number, i,
+                                    &request, err);
                 if (rc == 0)
                         rc = submit_one(act, core, submission, who, &request,
                                         i == 0 ? &document : NULL, &refused, err);
@@ -322,7 +353,8 @@ int submission_explain(struct core *core, const struct submission *submission, i
         int rc = find_after(core, submission->document, &waits, err);
 
         if (rc == 0)
-                rc = request_of(core, submission, &waits, core_take_ids(core, 0), 0, &request, err);
+                rc = request_of(core, submission, &waits, core_take_ids(core, 0), 0, 0, &request,
+                                err);
         return rc ? rc
                   : explain_request(core_memo(core), core_state(core), &request, now_ms,
                                     ret_explanation, err);

@@ -43,6 +43,12 @@ struct submitted {
 int submission_decide(struct act *act, struct core *core, const struct submission *submission,
                       const struct who *who, struct submitted *ret_submitted, struct err *err);
 
+/* The same of `count` of its replicas; they join the ones of that document's number (0: they are a
+ * document of their own). */
+int submission_decide_some(struct act *act, struct core *core, const struct submission *submission,
+                           const struct who *who, uint32_t count, uint32_t number,
+                           struct submitted *ret_submitted, struct err *err);
+
 /* What would become of it: decides nothing. `ret_explanation` is large. */
 int submission_explain(struct core *core, const struct submission *submission, int64_t now_ms,
                        struct explanation *ret_explanation, struct err *err);

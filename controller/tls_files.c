@@ -7,7 +7,7 @@
 #define PEM_BYTES_MAX (1u << 20)
 
 int tls_files_read(const char *certificate, const char *key, const char *client_ca,
-                   struct tls_files *ret_files, struct err *err)
+                   const char *own_ca, struct tls_files *ret_files, struct err *err)
 {
         const char *const paths[] = {certificate, key, client_ca};
         struct tls_files files = {0};
@@ -21,7 +21,7 @@ int tls_files_read(const char *certificate, const char *key, const char *client_
                 tls_files_done(&files);
                 return rc;
         }
-        files.tls = (struct http_tls){files.texts[0], files.texts[1], files.texts[2]};
+        files.tls = (struct http_tls){files.texts[0], files.texts[1], files.texts[2], own_ca};
         *ret_files = files;
         return 0;
 }

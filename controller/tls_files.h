@@ -14,8 +14,8 @@ struct tls_files {
         size_t sizes[3];
 };
 
-/* Certificate (its chain behind it) and key as PEM; `client_ca` NULL: clients show none. 0, what
- * file_read() returns. */
+/* Certificate (its chain behind it) and key as PEM; `client_ca` NULL: no such authority; `own_ca`:
+ * the text of ours, borrowed as long as the files. 0, what file_read() returns. */
 int tls_files_read(const char *certificate, const char *key, const char *client_ca,
-                   struct tls_files *ret_files, struct err *err);
+                   const char *own_ca, struct tls_files *ret_files, struct err *err);
 void tls_files_done(struct tls_files *files);           /* a zeroed one is fine */

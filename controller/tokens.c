@@ -144,7 +144,8 @@ void token_who(const struct token_entry *token, const struct tenancy *tenancy, s
                                                                 : POOL_ROLE_NONE;
 
         (void)str_copy(who.name, sizeof who.name, token->principal);
-        if (token->role == TOKEN_ROLE_AGENT) {
+        if (token->role == TOKEN_ROLE_AGENT || token->role == TOKEN_ROLE_JOIN) {
+                who.proof = token->role == TOKEN_ROLE_JOIN ? NODE_BY_JOIN_TOKEN : NODE_BY_TOKEN;
                 (void)snprintf(who.name, sizeof who.name, "node %.58s", token->node);
                 (void)str_copy(who.node, sizeof who.node, token->node);
         } else if (token_role_is_tenants(token->role)) {
@@ -169,25 +170,6 @@ _Static_assert((int)TOKEN_ROLE_VIEWER == (int)ROLE_VIEWER &&
 
 /* ---- the store ---- */
 
-static void write_hex(const uint8_t hash[TOKEN_HASH_BYTES], char text[TOKEN_HASH_BYTES * 2 + 1])
-{
-        for (unsigned i = 0; i < TOKEN_HASH_BYTES; i++)
-                (void)snprintf(text + 2 * i, 3, "%02x", hash[i]);
-}
-
-static bool read_hex(const char *text, uint8_t ret_hash[TOKEN_HASH_BYTES])
-{
-        if (!text || strlen(text) != TOKEN_HASH_BYTES * 2)
-                return false;
-        for (unsigned i = 0; i < TOKEN_HASH_BYTES; i++) {
-                char digits[3] = {text[2 * i], text[2 * i + 1]}, *end;
-                ret_hash[i] = (uint8_t)strtoul(digits, &end, 16);
-                if (*end)
-                        return false;
-        }
-        return true;
-}
-
 static bool take_text(const char *text, char *ret_text, size_t size)
 {
         return !text || str_copy(ret_text, size, text);
@@ -203,7 +185,7 @@ static int see_token(void *arg, const struct object *object, struct err *err)
                 .made_ms = object->created_ms,
                 .until_ms = json_integer_value(json_object_get(detail, "until_ms"))};
         bool ok = entry.role < TOKEN_ROLES_END &&
-                  read_hex(json_string_value(json_object_get(detail, "hash")), entry.hash) &&
+                  token_hash_parse(json_string_value(json_object_get(detail, "hash")), entry.hash) &&
                   take_text(object->name, entry.principal, sizeof entry.principal) &&
                   take_text(object->tenant, entry.tenant, sizeof entry.tenant) &&
                   take_text(object->owner, entry.made_by, sizeof entry.made_by) &&
@@ -242,7 +224,7 @@ static void on_renewed(void *arg)
 static int put(struct tokens *tokens, struct act *act, const struct token_entry *entry,
                struct err *err)
 {
-        char hex[TOKEN_HASH_BYTES * 2 + 1];
+        char hex[TOKEN_HASH_TEXT_MAX];
         struct object object = {.kind = OBJECT_TOKEN,
                                 .id = entry->id,
                                 .tenant = entry->tenant,
@@ -257,7 +239,7 @@ static int put(struct tokens *tokens, struct act *act, const struct token_entry 
         int rc;
 
         (void)tokens;
-        write_hex(entry->hash, hex);
+        token_hash_text(entry->hash, hex);
         detail = json_pack("{s:s,s:I,s:s}", "hash", hex, "until_ms", (json_int_t)entry->until_ms,
                            "node", entry->node);
         text = detail ? json_dumps(detail, JSON_COMPACT) : NULL;
@@ -312,10 +294,11 @@ int tokens_make(struct tokens *tokens, struct act *act, const struct token_entry
         return rc;
 }
 
-int tokens_revoke(struct tokens *tokens, struct act *act, uint64_t id, struct err *err)
+static int end(struct tokens *tokens, struct act *act, uint64_t id, const char *state,
+               const char *event, struct err *err)
 {
         int64_t now_ms = core_now_ms(tokens->core);
-        const struct object_change change = {.kind = OBJECT_TOKEN, .id = id, .state = "revoked",
+        const struct object_change change = {.kind = OBJECT_TOKEN, .id = id, .state = state,
                                              .updated_ms = now_ms, .ended_ms = now_ms};
         uint32_t at = 0;
         int rc;
@@ -324,12 +307,22 @@ int tokens_revoke(struct tokens *tokens, struct act *act, uint64_t id, struct er
                 at++;
         if (at == tokens->count)
                 return err_set(err, ERR_NOT_FOUND, "there is no token %" PRIu64, id);
-        rc = note(act, "token_revoked", &tokens->list[at], err);
+        rc = note(act, event, &tokens->list[at], err);
         if (rc == 0)
                 rc = core_set(act, &change, err);
         if (rc == 0)
                 drop(tokens, at);
         return rc;
+}
+
+int tokens_revoke(struct tokens *tokens, struct act *act, uint64_t id, struct err *err)
+{
+        return end(tokens, act, id, "revoked", "token_revoked", err);
+}
+
+int tokens_use_up(struct tokens *tokens, struct act *act, uint64_t id, struct err *err)
+{
+        return end(tokens, act, id, "used", "token_used", err);
 }
 
 /* ---- life ---- */

@@ -7,7 +7,8 @@
  * never gives more than the policy in force gives that principal: who leaves the policy, or loses a
  * tenant there, loses it with every token. Tokens of the pool's roles may also be of names that the
  * policy does not have (a scraper of metrics). An agent's token lets through what its node's agent
- * sends, and nothing else.
+ * sends, and nothing else. A join token lets its node have its first certificate, once
+ * (enrolment.h).
  */
 #pragma once
 
@@ -24,6 +25,8 @@ struct err;
 #define TOKENS_MAX        65536u        /* live ones */
 #define TOKEN_LIFE_MS     INT64_C(7776000000)   /* 90 days, where nothing is said; agents': ever */
 #define TOKEN_LIFE_MS_MAX INT64_C(31622400000)  /* 366 days */
+#define JOIN_LIFE_MS      INT64_C(3600000)      /* a join token's, where nothing is said */
+#define JOIN_LIFE_MS_MAX  INT64_C(604800000)    /* 7 days */
 
 /* X(name, word): roles of a tenant, of the pool, of a node. */
 #define TOKEN_ROLES(X)                          \
@@ -33,6 +36,7 @@ struct err;
         X(AUDITOR,   "auditor")                 \
         X(OPERATOR,  "operator")                \
         X(AGENT,     "agent")                   \
+        X(JOIN,      "join")            /* of a node that enrols; once */ \
         X(GATEWAY,   "gateway")         /* reserved: none is made yet */
 
 enum token_role {
@@ -56,7 +60,7 @@ struct token_entry {
         uint8_t role;                   /* enum token_role */
         char principal[WHO_NAME_MAX];
         char tenant[TENANT_PATH_MAX];   /* "": of the pool, or of a node */
-        char node[128];                 /* AGENT */
+        char node[128];                 /* AGENT, JOIN */
         char made_by[WHO_NAME_MAX];
         int64_t made_ms, until_ms;      /* until 0: it does not expire */
 };
@@ -85,3 +89,5 @@ int tokens_make(struct tokens *tokens, struct act *act, const struct token_entry
                 char ret_text[TOKEN_TEXT_MAX], uint64_t *ret_id, struct err *err);
 /* It is refused from now on. 0, -ERR_FULL, -ERR_NOMEM. */
 int tokens_revoke(struct tokens *tokens, struct act *act, uint64_t id, struct err *err);
+/* The same, for a join token has done what it is for. */
+int tokens_use_up(struct tokens *tokens, struct act *act, uint64_t id, struct err *err);

@@ -19,7 +19,7 @@
 #define LOST_PREFIX "lost_"
 
 /* What a sum is of: a bucket, a loss behind them, or one of these. */
-enum { OF_LOSS = BUCKETS_END, OF_CAUSED = OF_LOSS + LOSSES_END, OF_LENT, OF_END };
+enum { OF_LOSS = BUCKETS_END, OF_CAUSED = OF_LOSS + LOSSES_END, OF_LENT, OF_STOPS, OF_END };
 
 /* One row to be: names are the ledger's. */
 struct usage_sum {
@@ -58,6 +58,8 @@ static const char *word_of(unsigned of, char buf[64])
                 return "caused_loss";
         if (of == OF_LENT)
                 return "lent";
+        if (of == OF_STOPS)
+                return USAGE_STOPS;
         (void)snprintf(buf, 64, LOST_PREFIX "%s", ledger_loss_name(of - OF_LOSS));
         return buf;
 }
@@ -79,6 +81,18 @@ bool usage_is_refund(const char *bucket)
         for (unsigned l = 0; l < LOSSES_END; l++)
                 if (str_equal(bucket + prefix, ledger_loss_name(l)))
                         return ledger_loss_refunded(l);
+        return false;
+}
+
+bool usage_is_stop(const char *bucket)
+{
+        size_t prefix = strlen(LOST_PREFIX);
+
+        if (strncmp(bucket, LOST_PREFIX, prefix) != 0)
+                return false;
+        for (unsigned l = 0; l <= LOSS_GATHER; l++)
+                if (str_equal(bucket + prefix, ledger_loss_name(l)))
+                        return true;
         return false;
 }
 
@@ -146,7 +160,9 @@ static bool add_row(struct usage_part *part, const struct ledger_row *row)
         sum.of = OF_CAUSED;
         ok = ok && add_sum(part, &sum, row->caused);
         sum.of = OF_LENT;
-        return ok && add_sum(part, &sum, row->lent);
+        ok = ok && add_sum(part, &sum, row->lent);
+        sum.of = OF_STOPS;
+        return ok && add_sum(part, &sum, row->stops);
 }
 
 /* What no work holds, and nothing is kept for. */

@@ -19,7 +19,8 @@
  * What happened (tally.h) takes the same way, into the store's days.
  *
  * Rows that no work holds have no tenant, class and method. Rows beside the sum, which are no part
- * of the capacity: lost_* (ledger_loss_name()), caused_loss, lent.
+ * of the capacity: lost_* (ledger_loss_name()), caused_loss, lent; and `stops`, which is no time:
+ * how often runs were ended for plans of others.
  */
 #pragma once
 
@@ -58,3 +59,6 @@ int64_t usage_until_ms(const struct usage *usage);
 /* Whether a row of that bucket is part of the capacity; of what is lost, whether it is refunded. */
 bool usage_is_capacity(const char *bucket);
 bool usage_is_refund(const char *bucket);
+/* What was lost because of plans of others. */
+bool usage_is_stop(const char *bucket);
+#define USAGE_STOPS "stops"

@@ -82,6 +82,8 @@ const char *view_state(const struct live *live, const struct work *work)
                 return "unknown";
         if (workload->members_placed == 0)
                 return workload->holds & HOLD_USER ? "held" : "queued";
+        if (work->quarantined)
+                return "quarantined";
         if (work->wish == WISH_CANCEL)
                 return "cancelling";
         if (workload->notice_until_ms)
@@ -152,7 +154,7 @@ static void add_live(struct live *live, json_t *json, const struct work *work, u
         view_set(json, "standing",
             runs ? json_string(standing_name((enum standing)workload->standing)) : json_null());
         view_set(json, "stops", json_integer(work->stops));
-        view_set(json, "retries_left", json_integer(workload->retries));
+        view_set(json, "retries_left", json_integer(workload->service ? 0 : workload->retries));
         add_notice(json, workload);
 }
 

@@ -26,7 +26,8 @@ json_t *view_devices(uint64_t units);
 /* A workload, live or ended, from its row (whose texts are not kept). With `full` its places, its
  * document and why it waits. */
 json_t *view_workload(struct live *live, const struct object *object, bool full);
-/* "queued", "held", "starting", "running", "stopping", "cancelling". */
+/* "queued", "held", "starting", "running", "stopping", "cancelling",
+ * "quarantined" (it has ended, and to say so has crashed the controller: quarantine.h). */
 const char *view_state(const struct live *live, const struct work *work);
 
 json_t *view_queue(struct live *live, const char *tenant, uint32_t limit);

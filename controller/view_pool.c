@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/text.h"
 #include "controller/access.h"
 #include "controller/alerts.h"
@@ -197,6 +198,12 @@ static void add_agent(json_t *json, const struct live *live, const struct node_e
         view_set(agent, "connected", json_boolean(entry->connected));
         view_set(agent, "last_seen", view_time(entry->seen_ms));
         view_set(agent, "version", json_string(entry->version));
+        view_set(agent, "version_differs",
+                 json_boolean(live->version && entry->version[0] &&
+                              !str_equal(entry->version, live->version)));
+        view_set(agent, "protocol",
+                 entry->protocol ? json_integer(entry->protocol) : json_null());
+        view_set(agent, "certificate_expires", view_time(entry->enrolment.until_ms));
         view_set(json, "agent", agent);
 }
 

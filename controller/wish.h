@@ -1,7 +1,7 @@
 /* wish.h - what the owner of running work wants, as a note in the log.
  *
- * Pure apart from the heap. It is carried out when the work's processes are gone; until then it must
- * outlive the controller. A note's body is {"wish":"cancel","workload":17}.
+ * Pure apart from the heap. It is carried out when the work's processes are gone; until then it
+ * must outlive the controller. A note's body is {"wish":"cancel","workload":17}.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 struct text;
 
-/* "none", "cancel", "restart". */
+/* "none", "cancel". */
 const char *wish_name(enum work_wish wish);
 
 /* The body of the note; `out` is failed where memory runs out. */

@@ -222,6 +222,7 @@ static int begin_run(struct work *work, uint32_t members, uint64_t seq, int64_t 
         work->epoch = seq;
         work->started_ms = at_ms;
         work->ending = false;
+        work->failed_first = 0;
         return 0;
 }
 
@@ -239,7 +240,6 @@ bool works_restore(struct work *work, const struct work *run)
                begin_run(work, run->members_count, run->epoch, run->started_ms) == 0;
 }
 
-/* Who cancelled it does not want it to run again: that stays. */
 static void end_run(struct work *work)
 {
         mem_free(work->members);
@@ -248,9 +248,8 @@ static void end_run(struct work *work)
         work->members = NULL;
         work->members_count = 0;
         work->epoch = 0;
-        work->ending = false;
-        if (work->wish != WISH_CANCEL)
-                work->wish = WISH_NONE;
+        work->ending = false;           /* who cancelled it still wants it gone */
+        work->failed_first = 0;
 }
 
 int works_follow(struct works *works, const struct fact *fact, uint32_t members, uint64_t seq,

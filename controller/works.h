@@ -14,9 +14,8 @@ struct fact;
 
 /* What its owner wants of running work; carried out when its processes are gone. */
 #define WISHES(X)                                                               \
-        X(NONE,    "none")                                                      \
-        X(CANCEL,  "cancel")                                                    \
-        X(RESTART, "restart")
+        X(NONE,   "none")                                                       \
+        X(CANCEL, "cancel")
 
 enum work_wish {
 #define X(name, wire) WISH_##name,
@@ -45,14 +44,16 @@ const char *phase_name(enum phase phase);
 struct work_member {
         uint8_t phase;                  /* enum phase */
         bool failed;                    /* EXITED: not with 0; REFUSED */
+        bool lost_contact;              /* EXITED: ended by its agent, which had lost contact */
         int32_t exit_code, signal;
+        int64_t checkpoint_ms;          /* its newest, on its machine's clock; 0: none was told */
 };
 
 struct work {
         uint64_t id;
         uint64_t epoch;                 /* record that allocated it; 0: it waits */
         int64_t started_ms;
-        int64_t simulated_ms;           /* how long it runs where nodes are simulated; 0: not known */
+        int64_t simulated_ms;           /* it runs so long on a simulated node; 0: not known */
         char *name, *tenant, *user;     /* owned */
         char *reason;                   /* owned: why an agent refused it; NULL: none did */
         uint64_t older, newer;          /* the next ones of its name; 0: none */
@@ -60,7 +61,8 @@ struct work {
         uint32_t stops;
         uint8_t wish;                   /* enum work_wish */
         bool ending;                    /* a member failed, or all are done: the rest is to end */
-        bool on_lost_stop;              /* its class: stop_at_lease */
+        bool quarantined;               /* how it ended has crashed the controller: not told yet */
+        uint16_t failed_first;          /* the member that did, and 1; 0: none, or not known */
         uint16_t members_count;         /* of `members`, while it is placed */
         struct work_member *members;
 };

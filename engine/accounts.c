@@ -148,6 +148,7 @@ static void book(struct accounts *accounts, uint16_t tenant, enum standing stand
 {
         uint64_t by = (uint64_t)(int64_t)sign;  /* wraps for -1, as meant */
 
+        accounts->versions[accounts->root[tenant]]++;
         for (uint32_t t = tenant; t != TENANT_NONE; t = accounts->tenancy->tenants[t].parent) {
                 budgets_count(accounts, t);
                 for (uint64_t left = holding->models; left; left &= left - 1) {
@@ -199,6 +200,7 @@ void accounts_member(struct state *state, uint32_t place, int sign)
 
 static void count_jobs(struct accounts *accounts, uint32_t tenant, unsigned dimension, int sign)
 {
+        accounts->versions[accounts->root[tenant]]++;
         for (; tenant != TENANT_NONE; tenant = accounts->tenancy->tenants[tenant].parent)
                 *account_held(accounts, tenant, dimension) += (uint64_t)(int64_t)sign;
 }

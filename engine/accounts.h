@@ -60,6 +60,8 @@ struct accounts {
         uint32_t running[CLASSES_MAX * STANDINGS_END];
         bool *dirty;                    /* [root]: running work may rise */
         uint32_t dirty_count;
+        uint64_t *versions;             /* [root]: grows when what its tenants hold, or have
+                                         * waiting, changes; for memos */
         struct budget_use *budgets;     /* [tenant][TENANT_BUDGETS_MAX] */
         int64_t *counted_ms;            /* [tenant]: up to when its budgets are counted */
         int64_t at_ms;                  /* of the fact that is being applied */

@@ -28,6 +28,7 @@ static bool tables_new(struct accounts *accounts)
         accounts->standard = mem_new(tenants, sizeof *accounts->standard);
         accounts->demoted = mem_new(tenants, sizeof *accounts->demoted);
         accounts->dirty = mem_new(tenants, sizeof *accounts->dirty);
+        accounts->versions = mem_new(tenants, sizeof *accounts->versions);
         accounts->budgets = mem_new((size_t)tenants * TENANT_BUDGETS_MAX,
                                     sizeof *accounts->budgets);
         accounts->counted_ms = mem_new(tenants, sizeof *accounts->counted_ms);
@@ -36,7 +37,7 @@ static bool tables_new(struct accounts *accounts)
                accounts->drawn && accounts->reserved && accounts->reserved_keep &&
                accounts->pot_of && accounts->root && accounts->briefs && accounts->first &&
                accounts->last && accounts->standard && accounts->demoted && accounts->dirty &&
-               accounts->budgets && accounts->counted_ms && accounts->times;
+               accounts->versions && accounts->budgets && accounts->counted_ms && accounts->times;
 }
 
 /* Whose pot a tenant draws on: its own, or the nearest one above it. */
@@ -167,6 +168,7 @@ void accounts_free(struct accounts *accounts)
         mem_free(accounts->standard);
         mem_free(accounts->demoted);
         mem_free(accounts->dirty);
+        mem_free(accounts->versions);
         mem_free(accounts->budgets);
         mem_free(accounts->counted_ms);
         run_times_free(accounts->times);

@@ -331,7 +331,8 @@ static int decide_stop_asked(struct memo *memo, const struct state *state, uint3
         return notice(memo, &noticed, err);
 }
 
-/* Told to stop, and gone: it waits again, unless its time was over, or nobody used its devices. */
+/* Told to stop, and gone: it waits again, unless its time was over, or nobody used its devices. Who
+ * has saved and leaves before its notice is over is not waited for: its place is free. */
 static int decide_stopped(struct memo *memo, const struct state *state, uint32_t slot,
                           int64_t now_ms, struct err *err)
 {
@@ -339,10 +340,6 @@ static int decide_stopped(struct memo *memo, const struct state *state, uint32_t
 
         if (workload->notice_until_ms == 0)
                 return err_set(err, ERR_INPUT, "workload %" PRIu64 " has not been told to stop",
-                               workload->id);
-        if (now_ms < workload->notice_until_ms)
-                return err_set(err, ERR_INPUT,
-                               "workload %" PRIu64 " is stopped before its notice is over",
                                workload->id);
         if (workload->notice_cause == NOTICE_IDLE)
                 return release(memo, state, slot, RELEASE_IDLE, now_ms, err);
@@ -354,15 +351,22 @@ static int decide_stopped(struct memo *memo, const struct state *state, uint32_t
                        workload->leave_by_ms ? RELEASE_DRAINED : RELEASE_STOPPED, now_ms, err);
 }
 
+/* One that is older than the newest, or than the run, says nothing new. */
 static int decide_checkpointed(struct memo *memo, const struct state *state, uint32_t slot,
-                               int64_t now_ms, struct err *err)
+                               int64_t age_ms, int64_t now_ms, struct err *err)
 {
-        struct fact *fact = fact_add(memo, FACT_CHECKPOINT_SET);
+        const struct workload *workload = &state->workloads[slot];
+        int64_t saved_ms = now_ms - workload->since_ms - age_ms;
 
+        if (age_ms < 0 || age_ms > RUN_MS_MAX)
+                return err_set(err, ERR_RANGE, "a checkpoint %" PRId64 " ms ago cannot be", age_ms);
+        if (age_ms > 0 && saved_ms <= workload->saved_ms)
+                return 0;
+        struct fact *fact = fact_add(memo, FACT_CHECKPOINT_SET);
         if (!fact)
                 return no_memory(err);
-        fact->checkpoint.workload = state->workloads[slot].id;
-        fact->checkpoint.saved_ms = now_ms - state->workloads[slot].since_ms;
+        fact->checkpoint.workload = workload->id;
+        fact->checkpoint.saved_ms = saved_ms;
         return 0;
 }
 
@@ -390,7 +394,7 @@ static int decide_eta(struct memo *memo, const struct state *state, const struct
         if (slot == NONE)
                 return err_set(err, ERR_NOT_FOUND, "there is no workload %" PRIu64, eta->workload);
         if (eta->p50_ms < 0 || eta->p90_ms < eta->p50_ms || eta->p90_ms > RUN_MS_MAX ||
-            eta->coverage_pct > 100)
+            eta->coverage_pct > 100 || eta->raw_ms < 0 || eta->raw_ms > RUN_MS_MAX)
                 return err_set(err, ERR_RANGE,
                                "the estimate for workload %" PRIu64 " is not 0 <= p50 <= p90 <= "
                                "100 years, covered in 0 to 100 %%",
@@ -413,6 +417,8 @@ static uint64_t workload_of(const struct input *input)
                 return input->use.workload;
         case INPUT_STOP_ASKED:
                 return input->stop.workload;
+        case INPUT_CHECKPOINTED:
+                return input->checkpoint.workload;
         default:
                 return input->workload;
         }
@@ -445,6 +451,9 @@ static int decide_of_workload(struct memo *memo, const struct state *state,
         case INPUT_STOPPED:
                 return runs ? decide_stopped(memo, state, slot, now_ms, err)
                             : not_running(workload, "be stopped", err);
+        case INPUT_LOST:
+                return runs ? lose_one(memo, state, slot, now_ms, err)
+                            : not_running(workload, "be lost", err);
         case INPUT_STOP_ASKED:
                 return runs ? decide_stop_asked(memo, state, slot, input->stop.notice_ms, now_ms,
                                                 err)
@@ -453,7 +462,8 @@ static int decide_of_workload(struct memo *memo, const struct state *state,
                 return runs ? decide_use(memo, state, slot, &input->use, now_ms, ret_more, err)
                             : not_running(workload, "be idle or in use", err);
         default:
-                return runs ? decide_checkpointed(memo, state, slot, now_ms, err)
+                return runs ? decide_checkpointed(memo, state, slot, input->checkpoint.age_ms,
+                                                  now_ms, err)
                             : not_running(workload, "save a checkpoint", err);
         }
 }
@@ -461,8 +471,8 @@ static int decide_of_workload(struct memo *memo, const struct state *state,
 static bool is_of_workload(enum input_kind kind)
 {
         return kind == INPUT_CANCELLED || kind == INPUT_EXITED || kind == INPUT_FAILED ||
-               kind == INPUT_STOPPED || kind == INPUT_CHECKPOINTED || kind == INPUT_STOP_ASKED ||
-               kind == INPUT_USE_REPORTED || kind == INPUT_HOLD_CHANGED;
+               kind == INPUT_STOPPED || kind == INPUT_LOST || kind == INPUT_CHECKPOINTED ||
+               kind == INPUT_STOP_ASKED || kind == INPUT_USE_REPORTED || kind == INPUT_HOLD_CHANGED;
 }
 
 int engine_decide(const struct state *state, struct memo *memo, const struct input *input,

@@ -20,6 +20,10 @@ int release(struct memo *memo, const struct state *state, uint32_t slot, enum re
 /* It leaves its places and waits again, from its last checkpoint. */
 int requeue(struct memo *memo, const struct state *state, uint32_t slot, enum release_cause cause,
             int64_t now_ms, struct err *err);
+/* The same for work whose place is lost; without a policy it is released: it is for the caller to
+ * submit it again. */
+int lose_one(struct memo *memo, const struct state *state, uint32_t slot, int64_t now_ms,
+             struct err *err);
 /* Adds notices for running work whose time limit is over. */
 int decide_overtime(struct memo *memo, const struct state *state, int64_t now_ms, struct err *err);
 

@@ -35,9 +35,8 @@ static bool released_already(const struct memo *memo, uint64_t workload)
         return false;
 }
 
-/* Without a policy it is for the caller to submit it again. */
-static int lose_one(struct memo *memo, const struct state *state, uint32_t slot, int64_t now_ms,
-                    struct err *err)
+int lose_one(struct memo *memo, const struct state *state, uint32_t slot, int64_t now_ms,
+             struct err *err)
 {
         if (state->accounts && !state->workloads[slot].once)
                 return requeue(memo, state, slot, RELEASE_LOST, now_ms, err);
@@ -448,6 +447,7 @@ int decide_pool(struct memo *memo, const struct state *state, const struct input
         case INPUT_EXITED:
         case INPUT_FAILED:
         case INPUT_STOPPED:
+        case INPUT_LOST:
         case INPUT_CHECKPOINTED:
         case INPUT_STOP_ASKED:
         case INPUT_USE_REPORTED:

@@ -11,6 +11,12 @@
 
 /* ---- who is to be tried ---- */
 
+/* Whoever may use most: what does not fit it fits nobody. */
+static struct place_right anybody(int64_t now_ms)
+{
+        return (struct place_right){UINT64_MAX, now_ms + RUN_TIME_LEAST_MS, NULL};
+}
+
 static bool is_open(const struct memo *memo, const struct state *state, uint32_t bucket)
 {
         return state->buckets[bucket].count > 0 && memo->blocked[bucket] != state->freed + 1;
@@ -24,9 +30,46 @@ static bool only_new(const struct memo *memo, const struct state *state, const s
                memo->settled_arrivals + 1 == state->arrivals;
 }
 
-/* The buckets that may fit, as a heap in the queue's order. */
+/* With a policy there are many buckets of a shape, which most turns give no room: then none of them
+ * is looked at, until something comes free. */
+static bool is_tight(struct memo *memo, const struct state *state, uint32_t shape, int64_t now_ms)
+{
+        if (memo->tight[shape] == state->freed + 1)
+                return true;
+        if (!state->accounts)
+                return false;
+        if (memo_sync(memo, state, NULL) != 0) {
+                memo->out_of_memory = true;
+                return false;
+        }
+        if (!index_is_empty(memo, shape) || held_fits(memo, state, shape, anybody(now_ms)))
+                return false;
+        memo->tight[shape] = state->freed + 1;
+        return true;
+}
+
+/* Adds the shape's buckets that may fit to memo->open. */
+static void collect_shape(struct memo *memo, const struct state *state, uint32_t shape,
+                          int64_t now_ms, uint32_t *count)
+{
+        bool looked = false;
+
+        for (uint32_t b = memo->first_of_shape[shape]; b != NONE; b = memo->next_of_shape[b]) {
+                if (!is_open(memo, state, b))
+                        continue;
+                if (!looked && is_tight(memo, state, shape, now_ms))
+                        break;
+                looked = true;
+                if (contend(memo, state, b))
+                        memo->open[(*count)++] = b;
+                else
+                        memo->blocked[b] = state->freed + 1;
+        }
+}
+
+/* The buckets that may fit; whose turn it is comes first. */
 static uint32_t collect_open(struct memo *memo, const struct state *state,
-                             const struct input *input)
+                             const struct input *input, int64_t now_ms)
 {
         uint32_t count = 0, new = input->kind == INPUT_SUBMITTED
                                           ? state_workload(state, input->request.workload)
@@ -40,17 +83,12 @@ static uint32_t collect_open(struct memo *memo, const struct state *state,
                 if (new == NONE || state->workloads[new].members_placed > 0)
                         return 0;
                 uint32_t bucket = state->workloads[new].bucket;
-                return is_open(memo, state, bucket) &&
-                       contend(memo, state, bucket, true, &memo->open[0]);
+                memo->open[0] = bucket;
+                return is_open(memo, state, bucket) && contend_alone(memo, state, bucket);
         }
-        for (uint32_t b = 0; b < state->buckets_count; b++) {
-                if (!is_open(memo, state, b))
-                        continue;
-                if (contend(memo, state, b, false, &memo->open[count]))
-                        count++;
-                else
-                        memo->blocked[b] = state->freed + 1;
-        }
+        contend_follow(memo, state);
+        for (uint32_t s = 0; s < state->shapes_count; s++)
+                collect_shape(memo, state, s, now_ms, &count);
         open_order(memo, state, count);
         return count;
 }
@@ -64,7 +102,7 @@ static uint32_t collect_open(struct memo *memo, const struct state *state,
 static bool shape_fits(struct memo *memo, const struct state *state, uint32_t shape,
                        int64_t now_ms)
 {
-        struct place_right any = {UINT64_MAX, now_ms + RUN_TIME_LEAST_MS, NULL};
+        struct place_right any = anybody(now_ms);
         struct move move;
 
         if (memo->tight[shape] == state->freed + 1)
@@ -160,11 +198,13 @@ static bool buckets_room(struct memo *memo, const struct state *state)
 {
         uint32_t count = state->buckets_count;
         uint32_t blocked = memo->buckets_room, feasible = blocked, lines = blocked;
-        uint32_t alone = memo->tight_room;
+        uint32_t next = blocked, contending = blocked, alone = memo->tight_room, first = alone;
 
         if (state->shapes_count > memo->tight_room &&
             (!memo_room(memo, &memo->feasible_alone, &alone, state->shapes_count - 1,
                         sizeof *memo->feasible_alone) ||
+             !memo_room(memo, &memo->first_of_shape, &first, state->shapes_count - 1,
+                        sizeof *memo->first_of_shape) ||
              !memo_room(memo, &memo->tight, &memo->tight_room, state->shapes_count - 1,
                         sizeof *memo->tight)))
                 return false;
@@ -173,10 +213,26 @@ static bool buckets_room(struct memo *memo, const struct state *state)
         if (!memo_room(memo, &memo->blocked, &blocked, count - 1, sizeof *memo->blocked) ||
             !memo_room(memo, &memo->feasible, &feasible, count - 1, sizeof *memo->feasible) ||
             !memo_room(memo, &memo->lines, &lines, count - 1, sizeof *memo->lines) ||
+            !memo_room(memo, &memo->next_of_shape, &next, count - 1,
+                       sizeof *memo->next_of_shape) ||
+            !memo_room(memo, &memo->contending, &contending, count - 1,
+                       sizeof *memo->contending) ||
             !memo_room(memo, &memo->open, &memo->open_room, count - 1, sizeof *memo->open))
                 return false;
         memo->buckets_room = blocked;
         return true;
+}
+
+/* What is new joins its shape's list. */
+static void list_buckets(struct memo *memo, const struct state *state)
+{
+        for (; memo->shapes_listed < state->shapes_count; memo->shapes_listed++)
+                memo->first_of_shape[memo->shapes_listed] = NONE;
+        for (; memo->buckets_listed < state->buckets_count; memo->buckets_listed++) {
+                uint32_t *first = &memo->first_of_shape[state->buckets[memo->buckets_listed].shape];
+                memo->next_of_shape[memo->buckets_listed] = *first;
+                *first = memo->buckets_listed;
+        }
 }
 
 /* ---- what comes before anybody starts ---- */
@@ -280,17 +336,17 @@ static int turn_before(struct memo *memo, const struct state *state, const struc
 static int start_one(struct memo *memo, const struct state *state, const struct input *input,
                      int64_t now_ms, bool *ret_last, struct err *err)
 {
-        uint32_t count = collect_open(memo, state, input);
+        uint32_t count = collect_open(memo, state, input, now_ms);
 
         if (memo->out_of_memory)
                 return no_memory(err);
         while (count > 0) {
-                struct contender it = memo->open[0];
-                int rc = try_bucket(memo, state, &it, count == 1, now_ms, err);
+                const struct contender *it = &memo->contending[memo->open[0]].it;
+                int rc = try_bucket(memo, state, it, count == 1, now_ms, err);
                 if (rc < 0)
                         return rc;
                 if (rc == 1) {
-                        const struct bucket *bucket = &state->buckets[it.bucket];
+                        const struct bucket *bucket = &state->buckets[it->bucket];
                         *ret_last = only_new(memo, state, input) && bucket->count == 1 &&
                                     !(state->accounts &&
                                       accounts_start_opens(state->accounts, bucket->tenant));
@@ -299,7 +355,7 @@ static int start_one(struct memo *memo, const struct state *state, const struct 
                         return 1;
                 }
                 if (!memo->refused_late)
-                        memo->blocked[it.bucket] = state->freed + 1;
+                        memo->blocked[it->bucket] = state->freed + 1;
                 open_pop(memo, state, &count);
         }
         return 0;
@@ -315,6 +371,7 @@ int decide_queue(struct memo *memo, const struct state *state, const struct inpu
         memo->facts_count = 0;
         if (!buckets_room(memo, state))
                 return no_memory(err);
+        list_buckets(memo, state);
         if (state->accounts)
                 rc = turn_before(memo, state, input, now_ms, step, err);
         if (rc == 0 && !state->frozen)

@@ -97,8 +97,9 @@ static uint32_t collect_asking(struct memo *memo, const struct state *state,
                     state->workloads[slot].plan)
                         return 0;
                 uint32_t bucket = state->workloads[slot].bucket;
-                bool may = contend(memo, state, bucket, true, &memo->open[0]);
-                memo->open[0].waiter.slot = slot;
+                bool may = contend_alone(memo, state, bucket);
+                memo->contending[bucket].it.waiter.slot = slot;
+                memo->open[0] = bucket;
                 return may && may_start(state, &state->workloads[slot]) &&
                        !state->workloads[slot].once;
         }
@@ -106,11 +107,11 @@ static uint32_t collect_asking(struct memo *memo, const struct state *state,
                 return 0;
         struct contender last;
         bool again = asked_last(state, &last);
+        contend_follow(memo, state);
         for (uint32_t b = 0; b < state->buckets_count; b++)
-                if (state->buckets[b].count > 0 &&
-                    contend(memo, state, b, false, &memo->open[count]) &&
-                    !(again && order_before(state, &memo->open[count], &last)))
-                        count++;
+                if (state->buckets[b].count > 0 && contend(memo, state, b) &&
+                    !(again && order_before(state, &memo->contending[b].it, &last)))
+                        memo->open[count++] = b;
         open_order(memo, state, count);
         return count;
 }
@@ -161,12 +162,12 @@ int make_room(struct memo *memo, const struct state *state, const struct input *
                 return no_memory(err);
         bool new = input->kind == INPUT_SUBMITTED;
         while (count > 0) {
-                struct contender it = memo->open[0];
+                const struct contender *it = &memo->contending[memo->open[0]].it;
                 memo->facts_count = 0;
                 int rc = memo_sync(memo, state, err);
                 if (rc == 0)
-                        rc = new ? ask_for(memo, state, &it, it.waiter.slot, now_ms, err)
-                                 : ask_bucket(memo, state, &it, now_ms, err);
+                        rc = new ? ask_for(memo, state, it, it->waiter.slot, now_ms, err)
+                                 : ask_bucket(memo, state, it, now_ms, err);
                 if (rc != 0)
                         return rc;
                 memo->facts_count = 0;

@@ -19,7 +19,8 @@ struct maintenance;
         X(CANCELLED, "cancelled", true) \
         X(EXITED, "exited", false)             /* ended well */ \
         X(FAILED, "failed", false)             /* ended badly */ \
-        X(STOPPED, "stopped", false)           /* after a notice: its devices are free */ \
+        X(STOPPED, "stopped", false)           /* told to, and gone: its devices are free */ \
+        X(LOST, "lost", false)                 /* ended for want of contact: no fault of its own */ \
         X(CHECKPOINTED, "checkpointed", false) /* what it did so far is durable */ \
         X(STOP_ASKED, "stop_asked", true)      /* by its owner, or an operator */ \
         X(USE_REPORTED, "use_reported", false) /* its devices are idle, or in use */ \
@@ -217,13 +218,18 @@ struct eta_set {
         uint64_t workload;
         int64_t p50_ms, p90_ms;         /* 0 <= p50 <= p90 <= RUN_MS_MAX */
         uint8_t coverage_pct;           /* measured, of the p90; 0: there is no reliable estimate */
+        int64_t raw_ms;                 /* what the runs said: whoever reads the log learns from it */
 };
 
 struct input {
         enum input_kind kind;
         union {
                 struct request request;         /* SUBMITTED */
-                uint64_t workload;      /* CANCELLED, EXITED, FAILED, STOPPED, CHECKPOINTED */
+                uint64_t workload;      /* CANCELLED, EXITED, FAILED, STOPPED, LOST */
+                struct {
+                        uint64_t workload;
+                        int64_t age_ms;         /* so long ago it was safe */
+                } checkpoint;                   /* CHECKPOINTED */
                 struct {
                         uint64_t workload;
                         int64_t notice_ms; /* it may stay so long; 0: it ends at once */

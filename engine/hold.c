@@ -334,7 +334,8 @@ static bool open_to(const struct node *node, struct place_right right)
 bool held_fits(struct memo *memo, const struct state *state, uint32_t shape,
                struct place_right right)
 {
-        for (uint32_t n = 0; state->nodes_held > 0 && n < state->node_slots.high; n++) {
+        for (uint32_t h = 0; h < memo->held_count; h++) {
+                uint32_t n = memo->held[h];
                 struct move move;
                 int64_t key;
                 if (open_to(&state->nodes[n], right) &&
@@ -355,7 +356,8 @@ uint32_t held_best(struct memo *memo, const struct state *state, uint32_t slot,
                 return NONE;
         if (!workload->service)
                 gone_ms = now_ms + expected_left_ms(state, slot, BACKFILL_PERCENT, now_ms);
-        for (uint32_t n = 0; n < state->node_slots.high; n++) {
+        for (uint32_t h = 0; h < memo->held_count; h++) {
+                uint32_t n = memo->held[h];
                 const struct node *node = &state->nodes[n];
                 struct move move;
                 int64_t key;
@@ -363,7 +365,7 @@ uint32_t held_best(struct memo *memo, const struct state *state, uint32_t slot,
                     (node->held_for != slot + 1 && gone_ms > node->held_until_ms) ||
                     !node_best(memo, shape, n, right.asker, &key, &move))
                         continue;
-                if (best == NONE || key > best_key) {
+                if (best == NONE || key > best_key || (key == best_key && n < best)) {
                         best = n;
                         best_key = key;
                         *ret_move = move;

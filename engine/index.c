@@ -316,6 +316,18 @@ uint32_t index_best(struct memo *memo, uint32_t shape, struct place_right right,
         return fits ? node : NONE;
 }
 
+bool index_is_empty(struct memo *memo, uint32_t shape)
+{
+        struct shape_heap *heap = heap_of(memo, shape, HEAP_ALL);
+
+        if (memo->policy.kind == POLICY_RANDOM || memo->mode == MEMO_SCAN ||
+            !catch_up(memo, shape, HEAP_ALL))
+                return false;
+        while (heap->count > 0 && !settle_top(memo, heap))
+                ;
+        return heap->count == 0 && !memo->failed;
+}
+
 bool node_best(struct memo *memo, uint32_t shape, uint32_t node, const struct asker *asker,
                int64_t *ret_key, struct move *ret_move)
 {

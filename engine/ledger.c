@@ -199,6 +199,7 @@ void ledger_next(struct ledger *ledger)
                 memset(row->buckets, 0, sizeof row->buckets);
                 memset(row->lost, 0, sizeof row->lost);
                 row->caused = row->lent = 0;
+                row->stops = 0;
         }
 }
 

@@ -125,6 +125,7 @@ struct ledger_row {
         unit_ms lost[LOSSES_END];
         unit_ms caused;                 /* what others lost for work of this tenant and class */
         unit_ms lent;                   /* of its unused promise, used by others */
+        uint64_t stops;                 /* runs that were ended for a plan of others */
         uint64_t reserved_units, lent_units;    /* the ledger's own: kept and lent now, ... */
         int64_t reserved_from_ms;               /* ... and counted up to here */
 };

@@ -288,6 +288,20 @@ static void lose(struct ledger *ledger, const struct state *state, uint32_t plac
         }
 }
 
+/* Counted once a run, where its first member lies. */
+static void count_stop(struct ledger *ledger, const struct state *state,
+                       const struct workload *workload)
+{
+        uint32_t at = workload->first_member;
+
+        if (at == NONE)
+                return;
+        unsigned model = state->nodes[state->members[at].node].desc.model;
+        uint32_t part = state->members[at].first_part;
+        unsigned method = part == NONE ? METHODS_END : state->parts[part].part.method;
+        ledger_row(ledger, state, workload->bucket, model, method, workload->standing)->stops++;
+}
+
 void ledger_run_ends(struct ledger *ledger, const struct state *state, uint32_t slot,
                      enum release_cause cause, int64_t lost_ms)
 {
@@ -297,6 +311,8 @@ void ledger_run_ends(struct ledger *ledger, const struct state *state, uint32_t 
 
         phases(ledger, state, slot, from_ms, ledger->at_ms, &works_ms, &ends_ms);
         ledger_settle(ledger, state, slot);
+        if (cause == RELEASE_STOPPED && loss_of(state, workload, cause) <= LOSS_GATHER)
+                count_stop(ledger, state, workload);
         for (uint32_t at = workload->first_member; at != NONE; at = state->members[at].next) {
                 if (lost_ms > 0)
                         lose(ledger, state, at, loss_of(state, workload, cause),

@@ -55,6 +55,7 @@ static void forget(struct memo *memo)
         mem_free(memo->active);
         mem_free(memo->links);
         mem_free(memo->ranks);
+        mem_free(memo->held);
         mem_free(memo->log);
         map_clear(&memo->spot_by_hash);
         map_clear(&memo->kind_by_hash);
@@ -66,10 +67,11 @@ static void forget(struct memo *memo)
         memo->active = NULL;
         memo->links = NULL;
         memo->ranks = NULL;
+        memo->held = NULL;
         memo->log = NULL;
         memo->spots_count = memo->spots_room = 0;
         memo->kinds_count = memo->kinds_room = 0;
-        memo->nodes_room = 0;
+        memo->nodes_room = memo->held_count = 0;
         memo->synced = memo->failed = false;
         memo->stamp = 0;
         memo->bytes = 0;
@@ -91,11 +93,14 @@ void memo_free(struct memo *memo)
         mem_free(memo->blocked);
         mem_free(memo->tight);
         mem_free(memo->feasible_alone);
+        mem_free(memo->first_of_shape);
+        mem_free(memo->next_of_shape);
         mem_free(memo->hold_for);
         mem_free(memo->hold_until);
         mem_free(memo->hold_places);
         preempt_scratch_free(memo->preempt);
         mem_free(memo->feasible);
+        mem_free(memo->contending);
         mem_free(memo->open);
         gang_scratch_free(memo->gang);
         mem_free(memo);
@@ -111,6 +116,9 @@ void memo_adopt(struct memo *memo, const struct state *state)
         }
         for (uint32_t s = 0; s < memo->tight_room; s++)
                 memo->tight[s] = memo->feasible_alone[s] = 0;
+        memo->buckets_listed = memo->shapes_listed = 0;
+        memo->contend.epoch++;
+        preempt_forget(memo->preempt);
         memo->state = state;
 }
 
@@ -340,11 +348,29 @@ static bool rank_nodes(struct memo *memo)
 
 /* ---- following the state ---- */
 
+static void follow_hold(struct memo *memo, uint32_t number)
+{
+        bool held = memo->state->nodes[number].held_for != 0;
+        uint32_t at = 0;
+
+        if (memo->links[number].held == held)
+                return;
+        memo->links[number].held = held;
+        if (held) {
+                memo->held[memo->held_count++] = number;
+                return;
+        }
+        while (memo->held[at] != number)
+                at++;
+        memo->held[at] = memo->held[--memo->held_count];
+}
+
 static bool node_follow(struct memo *memo, uint32_t number)
 {
         struct view view;
 
         class_leave(memo, number);
+        follow_hold(memo, number);
         if (memo->state->nodes[number].status != NODE_UP)
                 return true;
         if (!view_of_node(memo, number, &view) || !trust_follow(memo, number))
@@ -363,6 +389,7 @@ static bool tables_new(struct memo *memo, uint32_t nodes)
                 room *= 2;
         memo->links = mem_new(room, sizeof *memo->links);
         memo->ranks = mem_new(room, sizeof *memo->ranks);
+        memo->held = mem_new(room, sizeof *memo->held);
         memo->classes = mem_new(room, sizeof *memo->classes);
         memo->briefs = mem_new(room, sizeof *memo->briefs);
         memo->active = mem_new(room, sizeof *memo->active);
@@ -370,9 +397,9 @@ static bool tables_new(struct memo *memo, uint32_t nodes)
         memo->log = mem_new(room * 2, sizeof *memo->log);
         memo->nodes_room = room;
         memo->bytes += room * (sizeof *memo->links + sizeof *memo->classes + sizeof *memo->briefs +
-                               6 * sizeof(uint32_t) + 2 * sizeof *memo->log);
-        if (!memo->links || !memo->ranks || !memo->classes || !memo->briefs || !memo->active ||
-            !memo->class_table || !memo->log)
+                               7 * sizeof(uint32_t) + 2 * sizeof *memo->log);
+        if (!memo->links || !memo->ranks || !memo->held || !memo->classes || !memo->briefs ||
+            !memo->active || !memo->class_table || !memo->log)
                 return false;
         for (uint32_t n = 0; n < room; n++)
                 memo->links[n].class = NONE;

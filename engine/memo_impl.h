@@ -14,7 +14,7 @@
 #include "engine/state.h"
 
 struct asker;
-struct contender;
+struct contending;
 struct line;
 struct place;
 struct preempt_scratch;
@@ -83,6 +83,7 @@ struct brief {
 struct node_link {                      /* pairing heap inside a class */
         uint32_t class, child, next, prev;
         uint32_t kind;
+        bool held;                              /* it stands in memo->held */
         uint64_t kind_version;                  /* state->nodes_version + 1 it was looked up at */
         uint64_t trust_search;                  /* the newest one that met the node */
         uint32_t trusts[NODE_DEVICES_MAX];      /* by device: see index_trust.c */
@@ -164,7 +165,9 @@ struct memo {
 
         struct node_link *links;        /* by node */
         uint32_t *ranks;                /* by node */
-        uint32_t nodes_room;            /* of links, ranks, classes, active, log */
+        uint32_t *held;                 /* nodes with a capacity hold, in any order */
+        uint32_t held_count;
+        uint32_t nodes_room;            /* of links, ranks, held, classes, active, log */
         uint64_t ranks_version;
 
         struct activation *log;         /* ring */
@@ -188,7 +191,7 @@ struct memo {
         /* A place was found and then not allowed, which no table shows: more memory or slices than
          * the least. Another place may do at any time, so nobody is known not to fit. */
         bool refused_late;
-        bool out_of_memory;             /* a line could not be made: decide() gives up */
+        bool out_of_memory;             /* a line or the index could not be made: decide() gives up */
         bool failed;                    /* some table was full: nothing found now counts */
         uint64_t changes_seen, plan_seen, policy_seen;
 
@@ -201,11 +204,20 @@ struct memo {
         uint64_t *blocked;              /* by bucket: state->freed + 1 when it did not fit */
         uint64_t *feasible;             /* by bucket: state->nodes_version + 1 when it could fit */
         uint64_t *feasible_alone;       /* by shape: the same for one member without wishes */
-        uint32_t buckets_room;
-        struct contender *open;         /* scratch: a heap of who may fit */
+        uint32_t *next_of_shape;        /* by bucket: another one of its shape; NONE */
+        uint32_t buckets_room, buckets_listed;
+        struct contending *contending;  /* by bucket; see queue_impl.h */
+        uint32_t *open;                 /* scratch: buckets that may fit, the first in order on top */
         uint32_t open_room;
+        bool open_is_heap;              /* else only the top is known */
+        struct {                        /* what all contenders depend on, as of the epoch */
+                uint64_t epoch;
+                uint64_t order_version, nodes_version, policy_version, arrays_version;
+                uint64_t capacity_models;
+        } contend;
         uint64_t *tight;                /* by shape: state->freed + 1 when nothing fitted */
-        uint32_t tight_room;
+        uint32_t *first_of_shape;       /* by shape: a bucket; NONE */
+        uint32_t tight_room, shapes_listed;
         uint32_t *hold_for;             /* scratch of hold.c, by node */
         int64_t *hold_until;
         struct place *hold_places;
@@ -274,7 +286,10 @@ bool class_is_open(const struct memo *memo, uint32_t class, struct place_right r
  * chosen; else that is left to move_lay(). */
 uint32_t index_best(struct memo *memo, uint32_t shape, struct place_right right,
                     uint64_t draw, struct move *ret_move);
-/* The same of one node, whether or not it stands in a class. */
+/* Whether a look at what has changed is enough to say that the shape fits nowhere, for anybody;
+ * false: it may fit. */
+bool index_is_empty(struct memo *memo, uint32_t shape);
+/* index_best() of one node, whether or not it stands in a class. */
 bool node_best(struct memo *memo, uint32_t shape, uint32_t node, const struct asker *asker,
                int64_t *ret_key, struct move *ret_move);
 

@@ -270,7 +270,7 @@ bool line_next(struct memo *memo, const struct state *state, uint32_t bucket, ui
 
 /* ---- between buckets ---- */
 
-static struct rank rank_of(const struct state *state, const struct contender *it)
+struct rank rank_of(const struct state *state, const struct contender *it)
 {
         return (struct rank){.priority = state->buckets[it->bucket].priority,
                              .standing = it->standing,

@@ -106,6 +106,8 @@ static inline int rank_compare_last(const struct rank *a, const struct rank *b)
         return a->class->order < b->class->order ? -1 : 1;
 }
 
+struct rank rank_of(const struct state *state, const struct contender *it);
+
 /* Whether a goes before b. */
 bool order_before(const struct state *state, const struct contender *a, const struct contender *b);
 

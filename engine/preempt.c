@@ -225,8 +225,12 @@ int decide_plan_for(struct memo *memo, const struct state *state, uint32_t slot,
                        (class_of(state, workload->bucket)->time_slices_count > 0
                                 ? GATHER_PART_SLICED
                                 : GATHER_PART);
+        if (search_is_hopeless(&search, most))
+                return 0;
         bool found = bucket->form.near_required ? search_near(&search, most, &cost)
                                                 : search_places(&search, most, &cost);
+        if (!found && !search.failed && !memo->failed)
+                search_was_hopeless(&search, most);
         if (!found)
                 return search.failed && !memo->failed ? no_memory(err) : 0;
         if (search.scratch->victims_count == 0 || !stop_rate_allows(&search))

@@ -24,6 +24,7 @@
 
 struct preempt_scratch;
 void preempt_scratch_free(struct preempt_scratch *scratch);     /* NULL is fine */
+void preempt_forget(struct preempt_scratch *scratch);           /* the state is another one */
 
 /* Why the waiting workload may ask others to stop, in the order in which causes are tried.
  * Returns how many of `ret_causes` are written. */

@@ -1,5 +1,6 @@
 /* preempt_impl.h - shared by preempt.c (plans), preempt_search.c (places and victims),
- * preempt_near.c (a required nearness) and preempt_terms.c (who may be stopped, what it costs). */
+ * preempt_near.c (a required nearness), preempt_known.c (searches that found nothing) and
+ * preempt_terms.c (who may be stopped, what it costs). */
 #pragma once
 
 #include "engine/preempt.h"
@@ -51,7 +52,26 @@ struct near_domain {
         uint32_t devices;
 };
 
+/* A search that found nothing, and what it asked. */
+struct hopeless {
+        uint64_t version;               /* state->moves_version + 1; 0: none */
+        int64_t now_ms, leaves_ms;
+        uint64_t most, models;
+        struct form form;
+        uint32_t shape;
+        unsigned level;
+        enum plan_cause cause;
+        uint16_t class;
+        bool spare, asks;
+        struct asker asker;
+};
+
+#define HOPELESS_MAX 512                /* others take their place */
+
 struct preempt_scratch {
+        struct hopeless hopeless[HOPELESS_MAX];
+        uint64_t terms_version;         /* as of which, and from when on ... */
+        int64_t terms_from_ms, terms_end_ms;    /* ... nobody becomes eligible before */
         struct bound *bounds;
         uint32_t bounds_room;
         struct near_spot *spots;
@@ -99,6 +119,11 @@ uint64_t search_least_loss(const struct search *search, uint32_t node);
 /* Places all members at the least loss, in the search's domain where it has one, into the scratch;
  * false: not possible for `most`, or search->failed. */
 bool search_places(struct search *search, uint64_t most, uint64_t *ret_cost);
+
+/* preempt_known.c: whether the same search has found nothing, and nothing that matters has changed;
+ * and that it found nothing. */
+bool search_is_hopeless(const struct search *search, uint64_t most);
+void search_was_hopeless(const struct search *search, uint64_t most);
 
 /* preempt_near.c: search_places() in the domain of the form's required level that loses least. */
 bool search_near(struct search *search, uint64_t most, uint64_t *ret_cost);

@@ -7,12 +7,25 @@
 
 /* ---- contend.c ---- */
 
+/* A bucket's first waiter, as far as known: what it brings into the order changes at ticks, and with
+ * what the tenants of its tree hold or have waiting. Most buckets stay as they are in most turns. */
+struct contending {
+        uint64_t epoch, version;        /* memo->contend.epoch and its tree's version; 0: unknown */
+        bool may;                       /* it may be tried */
+        struct rank rank;
+        struct share share;             /* of its tree's root; where it goes by weight */
+        struct contender it;
+};
+
 /* The best standing that some model would give; STANDINGS_END: none. */
 enum standing best_standing(const struct admission *admission);
-/* Whether the bucket's first waiter may be tried. One alone in its turn is compared with nobody. */
-bool contend(struct memo *memo, const struct state *state, uint32_t bucket, bool alone,
-             struct contender *ret_contender);
-/* memo->open[0 ... count - 1] as a heap: whose turn it is comes first. */
+/* To be called once before the bucket's first waiter is asked for, in every turn. */
+void contend_follow(struct memo *memo, const struct state *state);
+/* Whether the bucket's first waiter may be tried: then memo->contending[bucket] is up to date. */
+bool contend(struct memo *memo, const struct state *state, uint32_t bucket);
+/* The same of one alone in its turn, which is compared with nobody: only memo->contending[].it. */
+bool contend_alone(struct memo *memo, const struct state *state, uint32_t bucket);
+/* Buckets in memo->open[0 ... count - 1]: whose turn it is comes to the top; then the next one. */
 void open_order(struct memo *memo, const struct state *state, uint32_t count);
 void open_pop(struct memo *memo, const struct state *state, uint32_t *count);
 

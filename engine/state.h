@@ -233,6 +233,8 @@ struct state {
         uint64_t freed;                         /* grows whenever something may fit that did not */
         uint64_t nodes_version;                 /* grows when a node is described, goes or fails */
         uint64_t order_version;                 /* grows when the order inside buckets may change */
+        uint64_t arrays_version;                /* grows when tasks of an array start or end */
+        uint64_t moves_version;                 /* grows with every fact but `queued` */
         uint64_t plan_version;
         uint64_t policy_version;                /* grows when a policy comes into force */
         uint32_t *changes;                      /* ring of changed nodes; length CHANGES_RING */

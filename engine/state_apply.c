@@ -194,6 +194,7 @@ static void count_array(struct state *state, uint32_t array, int by)
 
         if (array == 0)
                 return;
+        state->arrays_version++;
         running = (running == MAP_NONE ? 0 : running) + (uint32_t)by;
         if (running > 0)
                 map_enter(state->array_running, array, running);
@@ -449,6 +450,7 @@ void state_apply(struct state *state, const struct fact *fact, int64_t now_ms)
 {
         if (state->accounts)
                 state->accounts->at_ms = now_ms;
+        state->moves_version += fact->kind != FACT_QUEUED;
         switch (fact->kind) {
         case FACT_QUEUED:
         case FACT_REFUSED:

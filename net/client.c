@@ -158,6 +158,17 @@ void client_free(struct client *client)
         mem_free(client);
 }
 
+/* Out of memory: the old connection stays, until whoever is asked refuses it. */
+void client_reconnect(struct client *client)
+{
+        CURL *curl = curl_easy_init();
+
+        if (!curl)
+                return;
+        curl_easy_cleanup(client->curl);
+        client->curl = curl;
+}
+
 void client_stop(struct client *client)
 {
         atomic_store(&client->is_stopped, true);
@@ -245,6 +256,8 @@ static void set_trust(struct client *client)
         if (client->certificate_file) {
                 curl_easy_setopt(curl, CURLOPT_SSLCERT, client->certificate_file);
                 curl_easy_setopt(curl, CURLOPT_SSLKEY, client->key_file);
+                /* A session that is taken up again is of the certificate it began with. */
+                curl_easy_setopt(curl, CURLOPT_SSL_SESSIONID_CACHE, 0L);
         }
 }
 

@@ -81,5 +81,9 @@ int client_check(const struct client_answer *answer, struct err *err);
 int client_watch(struct client *client, const char *path, const char *last_id, unsigned tries_max,
                  sse_on_event *on_event, void *arg, struct err *err);
 
+/* The next call is made over a new connection, for which the certificate's files are read again: a
+ * server goes on knowing an old connection by what was shown when it began. */
+void client_reconnect(struct client *client);
+
 /* Ends the call that is going on (within a second), and all that come. */
 void client_stop(struct client *client);

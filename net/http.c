@@ -81,12 +81,18 @@ int64_t http_now_ms(const struct http_server *server)
 
 /* ---- daemons ---- */
 
+static void release_daemon(struct http_daemon *daemon)
+{
+        mem_free(daemon->own_ca_pem);
+        mem_free(daemon);
+}
+
 static void free_daemon(uv_handle_t *handle)
 {
         struct http_daemon *daemon = handle->data;
         struct http_server *server = daemon->server;
 
-        mem_free(daemon);
+        release_daemon(daemon);
         http_handle_closed(server);
 }
 
@@ -175,7 +181,8 @@ static void daemon_ready(uv_poll_t *poll, int status, int events)
         http_run(daemon->server);
 }
 
-static struct MHD_Daemon *start_mhd(struct http_server *server, const struct http_tls *tls)
+static struct MHD_Daemon *start_mhd(struct http_server *server, const struct http_tls *tls,
+                                    const char *trust)
 {
         const struct http_limits *limits = &server->limits;
         size_t pool = limits->header_bytes_max + ANSWER_POOL_BYTES;
@@ -191,10 +198,9 @@ static struct MHD_Daemon *start_mhd(struct http_server *server, const struct htt
                                                           (void *)(uintptr_t)tls->key_pem};
                 options[used++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_PRIORITIES, 0,
                                                           (void *)(uintptr_t)PRIORITIES};
-                if (tls->client_ca_pem)
-                        options[used++] =
-                                (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_TRUST, 0,
-                                                        (void *)(uintptr_t)tls->client_ca_pem};
+                if (trust)
+                        options[used++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_TRUST, 0,
+                                                                  (void *)(uintptr_t)trust};
                 options[used] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
         }
         return MHD_start_daemon(
@@ -206,6 +212,29 @@ static struct MHD_Daemon *start_mhd(struct http_server *server, const struct htt
                 MHD_OPTION_ARRAY, options, MHD_OPTION_END);
 }
 
+/* What it needs of the texts, which are gone when this returns. */
+static int start_with(struct http_daemon *daemon, const struct http_tls *tls, struct err *err)
+{
+        bool failed = false;
+        char *trust = tls ? http_tls_trust(tls, &failed) : NULL;
+
+        if (tls && tls->own_ca_pem) {
+                size_t size = strlen(tls->own_ca_pem) + 1;
+                daemon->own_ca_pem = mem_new(size, 1);
+                failed |= !daemon->own_ca_pem;
+                if (daemon->own_ca_pem)
+                        memcpy(daemon->own_ca_pem, tls->own_ca_pem, size);
+        }
+        if (!failed)
+                daemon->mhd = start_mhd(daemon->server, tls, trust);
+        mem_free(trust);
+        if (failed)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        if (!daemon->mhd)
+                return err_set(err, ERR_IO, "the HTTP server cannot start: %s", strerror(errno));
+        return 0;
+}
+
 int http_daemon_start(struct http_server *server, const struct http_tls *tls,
                       struct http_daemon **ret_daemon, struct err *err)
 {
@@ -215,17 +244,17 @@ int http_daemon_start(struct http_server *server, const struct http_tls *tls,
                 return err_set(err, ERR_NOMEM, "out of memory");
         daemon->server = server;
         daemon->is_tls = tls != NULL;
-        daemon->mhd = start_mhd(server, tls);
-        if (!daemon->mhd) {
-                mem_free(daemon);
-                return err_set(err, ERR_IO, "the HTTP server cannot start: %s", strerror(errno));
+        int rc = start_with(daemon, tls, err);
+        if (rc < 0) {
+                release_daemon(daemon);
+                return rc;
         }
         const union MHD_DaemonInfo *info =
                 MHD_get_daemon_info(daemon->mhd, MHD_DAEMON_INFO_EPOLL_FD);
         daemon->poll.data = daemon;
         if (!info || uv_poll_init(server->loop, &daemon->poll, info->epoll_fd) < 0) {
                 MHD_stop_daemon(daemon->mhd);
-                mem_free(daemon);
+                release_daemon(daemon);
                 return err_set(err, ERR_IO, "the HTTP server cannot be watched by the loop");
         }
         server->handles++;

@@ -37,6 +37,7 @@ struct uv_loop_s;
 #define HTTP_ANSWER_HEADERS_MAX 1024 /* bytes of the extra headers of one answer */
 #define HTTP_ADDRESS_MAX        64
 #define HTTP_SUBJECT_MAX        256
+#define HTTP_URI_NAME_MAX       128
 #define HTTP_FINGERPRINT_BYTES  32
 
 #define HTTP_METHODS(X) \
@@ -82,7 +83,9 @@ extern const struct http_limits http_limits_default;
 struct http_tls {
         const char *certificate_pem; /* the chain, own certificate first */
         const char *key_pem;
-        const char *client_ca_pem; /* NULL: clients are not asked for one */
+        const char *client_ca_pem; /* NULL: none is asked for (but for own_ca_pem) */
+        const char *own_ca_pem;    /* one more authority, and it is told which certificates are its
+                                      own; NULL: none */
 };
 
 typedef void http_handler(struct http_exchange *exchange, void *arg);
@@ -154,6 +157,9 @@ enum http_peer_kind {
 struct http_certificate {
         char subject[HTTP_SUBJECT_MAX];              /* "CN=ana,O=berth" */
         uint8_t fingerprint[HTTP_FINGERPRINT_BYTES]; /* SHA-256 of the certificate */
+        bool is_own;                 /* signed by http_tls.own_ca_pem itself */
+        char uri[HTTP_URI_NAME_MAX]; /* the first of its names, where that is a URI; "" else */
+        int64_t until_ms; /* it is checked when a connection begins, which may outlive it */
 };
 
 struct http_peer {

@@ -89,6 +89,7 @@ struct http_daemon {
         uv_poll_t poll;
         uint32_t connections;
         bool is_tls;
+        char *own_ca_pem;         /* of the certificates that are our own; NULL: none are */
         struct http_daemon *next; /* older */
 };
 
@@ -144,6 +145,9 @@ int64_t http_now_ms(const struct http_server *server);
 
 /* http_tls.c */
 int http_tls_check(const struct http_tls *tls, struct err *err);
+/* Whom clients' certificates may be signed by, as one text; NULL: nobody, or (*ret_failed) out of
+ * memory. Freed with mem_free(). */
+char *http_tls_trust(const struct http_tls *tls, bool *ret_failed);
 /* Fills peer.certificate on the first request of a connection. 0; -ERR_INPUT: shown, but not signed
  * by the authority, or run out; -ERR_NOMEM. */
 int http_tls_peer(struct http_connection *connection, struct err *err);

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "net/http.h"
 #include "net/http_impl.h"
 
@@ -25,14 +26,34 @@ static int check_loaded(gnutls_certificate_credentials_t credentials, const stru
         if (rc < 0)
                 return err_set(err, ERR_INPUT, "the certificate and its key cannot be used: %s",
                                gnutls_strerror(rc));
-        if (!tls->client_ca_pem)
-                return 0;
-        gnutls_datum_t authority = datum(tls->client_ca_pem);
-        rc = gnutls_certificate_set_x509_trust_mem(credentials, &authority, GNUTLS_X509_FMT_PEM);
-        if (rc <= 0)
-                return err_set(err, ERR_INPUT, "the authority of client certificates: %s",
-                               rc < 0 ? gnutls_strerror(rc) : "no certificate in it");
+        const char *const trusted[] = {tls->client_ca_pem, tls->own_ca_pem};
+        for (size_t t = 0; t < ARRAY_LEN(trusted); t++) {
+                if (!trusted[t])
+                        continue;
+                gnutls_datum_t authority = datum(trusted[t]);
+                rc = gnutls_certificate_set_x509_trust_mem(credentials, &authority,
+                                                           GNUTLS_X509_FMT_PEM);
+                if (rc <= 0)
+                        return err_set(err, ERR_INPUT, "the authority of client certificates: %s",
+                                       rc < 0 ? gnutls_strerror(rc) : "no certificate in it");
+        }
         return 0;
+}
+
+char *http_tls_trust(const struct http_tls *tls, bool *ret_failed)
+{
+        struct text text = {0};
+
+        *ret_failed = false;
+        if (tls->client_ca_pem)
+                text_add(&text, "%s\n", tls->client_ca_pem);
+        if (tls->own_ca_pem)
+                text_add(&text, "%s", tls->own_ca_pem);
+        *ret_failed = text.failed;
+        if (!text.failed)
+                return text.bytes;
+        text_done(&text);
+        return NULL;
 }
 
 int http_tls_check(const struct http_tls *tls, struct err *err)
@@ -72,18 +93,48 @@ static int verify(gnutls_session_t session, struct err *err)
         return -ERR_INPUT;
 }
 
-static int describe(const gnutls_datum_t *der, struct http_certificate *certificate,
-                    struct err *err)
+/* By the signature, not by names: another authority that is trusted may call itself the same. */
+static int is_signed_by(gnutls_x509_crt_t crt, const char *authority_pem, bool *ret_is_own)
+{
+        gnutls_datum_t pem = datum(authority_pem);
+        gnutls_x509_crt_t authority;
+        unsigned status = 1;
+
+        int rc = gnutls_x509_crt_init(&authority);
+        if (rc < 0)
+                return rc;
+        rc = gnutls_x509_crt_import(authority, &pem, GNUTLS_X509_FMT_PEM);
+        if (rc >= 0)
+                rc = gnutls_x509_crt_verify(crt, &authority, 1, 0, &status);
+        gnutls_x509_crt_deinit(authority);
+        *ret_is_own = rc >= 0 && status == 0;
+        return rc;
+}
+
+static int read_names(gnutls_x509_crt_t crt, struct http_certificate *certificate)
+{
+        size_t subject_size = sizeof certificate->subject, uri_size = sizeof certificate->uri - 1;
+
+        int kind = gnutls_x509_crt_get_subject_alt_name(crt, 0, certificate->uri, &uri_size, NULL);
+        if (kind != GNUTLS_SAN_URI || strlen(certificate->uri) != uri_size)
+                memset(certificate->uri, 0, sizeof certificate->uri);
+        certificate->until_ms = (int64_t)gnutls_x509_crt_get_expiration_time(crt) * 1000;
+        return gnutls_x509_crt_get_dn(crt, certificate->subject, &subject_size);
+}
+
+static int describe(const gnutls_datum_t *der, const char *own_ca_pem,
+                    struct http_certificate *certificate, struct err *err)
 {
         gnutls_x509_crt_t crt;
-        size_t subject_size = sizeof certificate->subject;
         size_t print_size = sizeof certificate->fingerprint;
 
         if (gnutls_x509_crt_init(&crt) < 0)
                 return err_set(err, ERR_NOMEM, "out of memory");
         int rc = gnutls_x509_crt_import(crt, der, GNUTLS_X509_FMT_DER);
         if (rc >= 0)
-                rc = gnutls_x509_crt_get_dn(crt, certificate->subject, &subject_size);
+                rc = read_names(crt, certificate);
+        if (rc >= 0 && own_ca_pem)
+                rc = is_signed_by(crt, own_ca_pem, &certificate->is_own);
         if (rc >= 0)
                 rc = gnutls_fingerprint(GNUTLS_DIG_SHA256, der, certificate->fingerprint,
                                         &print_size);
@@ -110,7 +161,8 @@ int http_tls_peer(struct http_connection *connection, struct err *err)
                         connection->certificate = mem_new(1, sizeof *connection->certificate);
                 if (!connection->certificate)
                         return err_set(err, ERR_NOMEM, "out of memory");
-                if ((rc = describe(&chain[0], connection->certificate, err)) < 0)
+                if ((rc = describe(&chain[0], connection->daemon->own_ca_pem,
+                                   connection->certificate, err)) < 0)
                         return rc;
                 connection->peer.certificate = connection->certificate;
         }

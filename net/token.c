@@ -110,3 +110,18 @@ bool token_hash_equal(const uint8_t a[TOKEN_HASH_BYTES], const uint8_t b[TOKEN_H
 {
         return sodium_memcmp(a, b, TOKEN_HASH_BYTES) == 0;
 }
+
+void token_hash_text(const uint8_t hash[TOKEN_HASH_BYTES], char ret_text[TOKEN_HASH_TEXT_MAX])
+{
+        (void)sodium_bin2hex(ret_text, TOKEN_HASH_TEXT_MAX, hash, TOKEN_HASH_BYTES);
+}
+
+bool token_hash_parse(const char *text, uint8_t ret_hash[TOKEN_HASH_BYTES])
+{
+        size_t size = 0;
+
+        return text && strlen(text) == TOKEN_HASH_TEXT_MAX - 1 &&
+               sodium_hex2bin(ret_hash, TOKEN_HASH_BYTES, text, strlen(text), NULL, &size, NULL) ==
+                       0 &&
+               size == TOKEN_HASH_BYTES;
+}

@@ -38,3 +38,8 @@ int token_from_header(const char *value, struct token *ret_token, struct err *er
 void token_hash(const struct token *token, uint8_t ret_hash[TOKEN_HASH_BYTES]);
 /* In a time that does not depend on where they differ. */
 bool token_hash_equal(const uint8_t a[TOKEN_HASH_BYTES], const uint8_t b[TOKEN_HASH_BYTES]);
+
+/* A hash as text, of hex digits, and back (false: it is none; NULL too). */
+#define TOKEN_HASH_TEXT_MAX (2 * TOKEN_HASH_BYTES + 1)
+void token_hash_text(const uint8_t hash[TOKEN_HASH_BYTES], char ret_text[TOKEN_HASH_TEXT_MAX]);
+bool token_hash_parse(const char *text, uint8_t ret_hash[TOKEN_HASH_BYTES]);

@@ -12,8 +12,6 @@
 #define SOFT_MS    INT64_C(60000)       /* added to both sides of a ratio: short waits vary much */
 #define RATIO_MAX  1000000u             /* thousandths: a thousand times as long */
 
-enum { SMALL, WIDE, KINDS };
-
 /* The last ones that started: how long they took against the raw estimate, and by what was told. */
 struct resolved {
         uint32_t ratio_milli[ETA_KEPT];
@@ -34,7 +32,7 @@ struct eta {
         struct eta_options options;
         struct arrivals arrivals;
         struct forward *forward;
-        struct resolved resolved[KINDS];
+        struct resolved resolved[ETA_KINDS];
         struct asked *asked;
         uint32_t asked_high, asked_free;
         struct map asked_by_id;
@@ -175,17 +173,27 @@ static int64_t scaled_ms(int64_t raw_ms, uint32_t ratio_milli)
         return scaled < 0 ? 0 : scaled < RUN_MS_MAX ? scaled : RUN_MS_MAX;
 }
 
-static struct eta_set answer(const struct eta *eta, struct asked *asked)
+static enum eta_kind kind_of(const struct eta *eta, uint64_t workload)
 {
-        const struct resolved *resolved = &eta->resolved[asked->kind];
-        struct eta_set set = {.workload = asked->workload};
+        const struct state *state = eta->state;
+        uint32_t slot = state_workload(state, workload);
 
-        asked->p90_ms = -1;
+        return slot != NONE && is_wide(state, &state->buckets[state->workloads[slot].bucket])
+                       ? ETA_WIDE
+                       : ETA_SMALL;
+}
+
+static struct eta_set answer(const struct eta *eta, uint64_t workload, int64_t raw_ms)
+{
+        const struct resolved *resolved = &eta->resolved[kind_of(eta, workload)];
+        struct eta_set set = {.workload = workload, .raw_ms = raw_ms};
+
         if (resolved->count < ETA_ENOUGH)
                 return set;
-        set.p50_ms = scaled_ms(asked->raw_ms, ratio_at(resolved, 50));
-        set.p90_ms = scaled_ms(asked->raw_ms, ratio_at(resolved, 90));
-        asked->p90_ms = set.p90_ms;
+        set.p50_ms = scaled_ms(raw_ms, ratio_at(resolved, 50));
+        set.p90_ms = scaled_ms(raw_ms, ratio_at(resolved, 90));
+        if (set.p90_ms == 0)
+                set.p90_ms = 1;         /* 0: nothing was known */
         unsigned covered = coverage_pct(resolved);
         if (covered >= ETA_COVERAGE_PCT)
                 set.coverage_pct = (uint8_t)covered;
@@ -215,7 +223,8 @@ static int run_forward(struct eta *eta, struct policy placement, int64_t now_ms,
                                       .tick_ms = eta->options.tick_ms,
                                       .restart_ms = eta->options.restart_ms,
                                       .asked = workloads,
-                                      .asked_count = count};
+                                      .asked_count = count,
+                                      .cancel = eta->options.cancel};
         int rc = 0;
 
         for (unsigned r = 0; rc == 0 && r < ETA_RUNS; r++) {
@@ -226,29 +235,57 @@ static int run_forward(struct eta *eta, struct policy placement, int64_t now_ms,
         return rc;
 }
 
-int eta_ask(struct eta *eta, struct policy placement, int64_t now_ms, const uint64_t *workloads,
-            uint32_t count, struct eta_set *ret_answers, struct err *err)
+int eta_answer(struct eta *eta, struct policy placement, int64_t now_ms,
+               const uint64_t *workloads, uint32_t count, struct eta_set *ret_answers,
+               struct err *err)
 {
         int64_t *after_ms = mem_new((size_t)count * ETA_RUNS, sizeof *after_ms);
         int rc = after_ms ? run_forward(eta, placement, now_ms, workloads, count, after_ms, err)
                           : err_set(err, ERR_NOMEM, "out of memory");
 
         for (uint32_t w = 0; rc == 0 && w < count; w++) {
-                uint32_t slot = state_workload(eta->state, workloads[w]);
-                bool wide = slot != NONE &&
-                            is_wide(eta->state,
-                                    &eta->state->buckets[eta->state->workloads[slot].bucket]);
-                struct asked asked = {.workload = workloads[w],
-                                      .at_ms = now_ms,
-                                      .kind = wide ? WIDE : SMALL};
                 int64_t of_one[ETA_RUNS];
                 for (unsigned r = 0; r < ETA_RUNS; r++)
                         of_one[r] = after_ms[(size_t)r * count + w];
-                asked.raw_ms = middle_ms(of_one, eta->options.horizon_ms);
-                ret_answers[w] = answer(eta, &asked);
-                rc = note(eta, &asked, err);
+                ret_answers[w] = answer(eta, workloads[w],
+                                        middle_ms(of_one, eta->options.horizon_ms));
         }
         mem_free(after_ms);
+        return rc;
+}
+
+int eta_told(struct eta *eta, const struct eta_set *answer, int64_t at_ms, struct err *err)
+{
+        const struct asked asked = {.workload = answer->workload,
+                                    .at_ms = at_ms,
+                                    .raw_ms = answer->raw_ms,
+                                    .p90_ms = answer->p90_ms > 0 ? answer->p90_ms : -1,
+                                    .kind = (uint8_t)kind_of(eta, answer->workload)};
+
+        return note(eta, &asked, err);
+}
+
+bool eta_was_told(const struct eta *eta, uint64_t workload)
+{
+        return map_get(&eta->asked_by_id, workload) != MAP_NONE;
+}
+
+struct eta_learnt eta_learnt(const struct eta *eta, enum eta_kind kind)
+{
+        const struct resolved *resolved = &eta->resolved[kind];
+
+        return (struct eta_learnt){.starts = resolved->count,
+                                   .told = resolved->told,
+                                   .coverage_pct = coverage_pct(resolved)};
+}
+
+int eta_ask(struct eta *eta, struct policy placement, int64_t now_ms, const uint64_t *workloads,
+            uint32_t count, struct eta_set *ret_answers, struct err *err)
+{
+        int rc = eta_answer(eta, placement, now_ms, workloads, count, ret_answers, err);
+
+        for (uint32_t w = 0; rc == 0 && w < count; w++)
+                rc = eta_told(eta, &ret_answers[w], now_ms, err);
         return rc;
 }
 

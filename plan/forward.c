@@ -286,6 +286,8 @@ static int play(struct forward *forward, struct err *err)
         while (forward->missing > 0) {
                 const struct arrival *arrival = arrival_next(forward);
                 const struct event *event = timeline_first(&forward->timeline);
+                if (forward->setup->cancel && *forward->setup->cancel)
+                        return err_set(err, ERR_CANCELLED, "the forward run was ended");
                 int64_t comes_ms = arrival ? arrival->at_ms + forward->arrivals_shift_ms
                                            : INT64_MAX;
                 int64_t at_ms = event && event->at_ms < comes_ms ? event->at_ms : comes_ms;

@@ -263,8 +263,33 @@ const char *explain_unblock_text(const struct explained_unblock *unblock,
 
 /* ---- the line to copy ---- */
 
-static void put_change(struct text *text, const struct explained_unblock *unblock,
-                       const struct explain_names *names)
+/* Of a node's cores and memories, those that change: with fewer devices they do, too. */
+static void put_node_change(struct text *text, const struct need *before, const struct need *after)
+{
+        if (after->cpu_milli != before->cpu_milli)
+                put(text, " each.cpu=%" PRIu32 "m", after->cpu_milli);
+        if (after->ram_mib != before->ram_mib)
+                put(text, " each.ram=%" PRIu32 "Mi", after->ram_mib);
+        if (after->disk_mib != before->disk_mib)
+                put(text, " each.disk=%" PRIu32 "Mi", after->disk_mib);
+        if (after->network_mbit != before->network_mbit)
+                put(text, " each.network=%" PRIu32 "Mb", after->network_mbit);
+}
+
+/* Split over more nodes it need not lie near itself any more. */
+static void put_near_change(struct text *text, const struct form *before, const struct form *after)
+{
+        if (after->near == before->near && after->near_required == before->near_required)
+                return;
+        if (after->near == NEAR_NONE)
+                put(text, " near=");
+        else
+                put(text, " near='{%s: %s}'", after->near_required ? "require" : "prefer",
+                    near_level_name((enum near_level)after->near));
+}
+
+static void put_change(struct text *text, const struct request *before,
+                       const struct explained_unblock *unblock, const struct explain_names *names)
 {
         const struct request *request = &unblock->request;
         unsigned changes = unblock->changes;
@@ -283,17 +308,14 @@ static void put_change(struct text *text, const struct explained_unblock *unbloc
         if (changes & CHANGE_SHARE)
                 put(text, " each.share=%u.%03u", request->need.share_milli / 1000,
                     request->need.share_milli % 1000);
-        if (changes & CHANGE_NODE)
-                put(text, " each.cpu=%um each.ram=%uMi", request->need.cpu_milli,
-                    request->need.ram_mib);
-        if (changes & CHANGE_NEAR)
-                put(text, " near=prefer");
+        put_node_change(text, &before->need, &request->need);
+        put_near_change(text, &before->form, &request->form);
         if (changes & CHANGE_SPREAD)
                 put(text, " spread=none");
         if (changes & CHANGE_WHERE)
-                put(text, " where=any");
+                put(text, " where={}");
         if (changes & CHANGE_SPARE)
-                put(text, " spare=true");
+                put(text, " standing=spare");
 }
 
 const char *explain_line(const struct explanation *explanation, const struct explain_names *names,
@@ -301,18 +323,18 @@ const char *explain_line(const struct explanation *explanation, const struct exp
 {
         struct text text = open_text(buf);
 
+        if (state_workload(names->state, explanation->workload) == NONE)
+                return buf;             /* only asked about: there is nothing to change */
         for (uint32_t n = 0; n < explanation->nearest_count; n++) {
                 const struct explained_unblock *unblock = &explanation->nearest[n];
                 if (unblock->kind == UNBLOCK_LET_GO) {
-                        put(&text, "berth release ");
-                        put_workload(&text, explanation->workload, names);
+                        put(&text, "berth release %" PRIu64, explanation->workload);
                         return buf;
                 }
                 if (unblock->kind != UNBLOCK_REQUEST)
                         continue;
-                put(&text, "berth change ");
-                put_workload(&text, explanation->workload, names);
-                put_change(&text, unblock, names);
+                put(&text, "berth change %" PRIu64, explanation->workload);
+                put_change(&text, &explanation->request, unblock, names);
                 return buf;
         }
         return buf;

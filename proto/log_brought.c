@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "engine/accounts.h"
+#include "engine/price.h"
 #include "proto/kind.h"
 #include "proto/log_group.h"
 #include "proto/policy_doc.h"
@@ -16,6 +17,7 @@ void log_brought_done(struct log_brought *brought)
         policy_doc_free(brought->policy);
         mem_free(brought->document);
         mem_free(brought->windows);
+        mem_free(brought->plan);
         *brought = (struct log_brought){0};
 }
 
@@ -40,11 +42,12 @@ int log_policy_read(const char *text, uint64_t revision, const struct model_tabl
         return 0;
 }
 
-/* Most inputs were decided, and their facts say all; of two kinds the facts do not. */
+/* Most inputs were decided, and their facts say all; of three kinds the facts do not. */
 static bool brings_something(const void *body, size_t size)
 {
         static const char *const begins[] = {"{\"input\":\"policy_set\"",
-                                             "{\"input\":\"maintenance_set\""};
+                                             "{\"input\":\"maintenance_set\"",
+                                             "{\"input\":\"demand_plan_set\""};
 
         for (unsigned b = 0; b < ARRAY_LEN(begins); b++)
                 if (size > strlen(begins[b]) && memcmp(body, begins[b], strlen(begins[b])) == 0)
@@ -77,6 +80,12 @@ int log_brought_take(struct log_brought *brought, struct logged_input *logged, s
                 mem_free(brought->windows);
                 brought->windows = logged->maintenance;
                 logged->maintenance = NULL;
+        }
+        if (logged->input.kind == INPUT_PLAN_SET) {
+                mem_free(brought->plan);
+                brought->plan = logged->plan;
+                brought->has_plan = true;
+                logged->plan = NULL;
         }
         return logged->input.kind == INPUT_POLICY_SET ? keep_document(brought, logged, err) : 0;
 }
@@ -122,6 +131,15 @@ static int find_windows(const struct log_brought *brought,
         return 0;
 }
 
+static int find_plan(const struct log_brought *brought, const struct price_plan **ret_plan,
+                     struct err *err)
+{
+        if (!brought->has_plan)
+                return err_set(err, ERR_INPUT, "a demand plan came that no input brought");
+        *ret_plan = brought->plan;
+        return 0;
+}
+
 int log_brought_give(struct log_brought *brought, const struct model_table *models,
                      struct fact *fact, struct err *err)
 {
@@ -129,6 +147,8 @@ int log_brought_give(struct log_brought *brought, const struct model_table *mode
                 return make_accounts(brought, models, &fact->accounts, err);
         if (fact->kind == FACT_MAINTENANCE_IN)
                 return find_windows(brought, &fact->maintenance, err);
+        if (fact->kind == FACT_DEMAND_SET)
+                return find_plan(brought, &fact->plan, err);
         return 0;
 }
 
@@ -139,6 +159,8 @@ int log_brought_give_input(struct log_brought *brought, const struct model_table
                 return make_accounts(brought, models, &input->accounts, err);
         if (input->kind == INPUT_MAINTENANCE_SET)
                 return find_windows(brought, &input->maintenance, err);
+        if (input->kind == INPUT_PLAN_SET)
+                return find_plan(brought, &input->plan, err);
         return 0;
 }
 

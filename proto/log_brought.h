@@ -1,5 +1,5 @@
 /* log_brought.h - what an input of the log brings that its facts only name: a policy, maintenance
- * windows, and beside the first one the bounds of the pool.
+ * windows, a price plan, and beside the first one the bounds of the pool.
  *
  * Pure apart from the heap. For everybody who follows a log: see each input, then give to each
  * fact, apply it, and settle. A zeroed one is empty.
@@ -18,12 +18,15 @@ struct input;
 struct logged_input;
 struct model_table;
 struct policy_doc;
+struct price_plan;
 
 struct log_brought {
         char *document;                 /* the newest policy that came; NULL: none, or settled */
         uint64_t revision;
         struct policy_doc *policy;      /* given, and not yet settled */
         struct maintenance *windows;
+        struct price_plan *plan;        /* the newest; NULL: none came, or it was taken away */
+        bool has_plan;                  /* an input said so */
         bool has_bounds;
         struct state_bounds bounds;     /* of a pool from its first input on */
 };
@@ -38,7 +41,7 @@ int log_policy_read(const char *text, uint64_t revision, const struct model_tabl
  * the first of its log, which has the bounds). 0, -ERR_INPUT, -ERR_NOMEM. */
 int log_brought_see(struct log_brought *brought, const void *body, size_t size, bool is_first,
                     struct err *err);
-/* The same of an input that was parsed; takes its windows over. */
+/* The same of an input that was parsed; takes its windows and its plan over. */
 int log_brought_take(struct log_brought *brought, struct logged_input *logged, struct err *err);
 
 /* Puts it into the fact, or into the input that is to be decided. A policy is read only now: it may

@@ -85,7 +85,8 @@ static const struct field node_held[] = {AT("workload", node_held.workload),
 static const struct field freeze[] = {AT("plane", freeze.plane), AT("frozen", freeze.frozen)};
 static const struct field eta[] = {AT("workload", eta.workload), AT("p50_ms", eta.p50_ms),
                                    AT("p90_ms", eta.p90_ms),
-                                   AT("coverage_pct", eta.coverage_pct)};
+                                   AT("coverage_pct", eta.coverage_pct),
+                                   AT("raw_ms", eta.raw_ms)};
 static const struct field layout_step[] = {IN("step", layout_step, log_layout_fields)};
 static const struct field layout_seen[] = {AT("node", layout_seen.node),
                                            IN("report", layout_seen.report, log_report_fields)};
@@ -180,12 +181,15 @@ static const struct field in_workload[] = {AT("workload", workload)};
 static const struct field in_hold[] = {AT("workload", hold.workload), AT("held", hold.held)};
 static const struct field in_stop[] = {AT("workload", stop.workload),
                                        AT("notice_ms", stop.notice_ms)};
+static const struct field in_checkpoint[] = {AT("workload", checkpoint.workload),
+                                             AT("age_ms", checkpoint.age_ms)};
 static const struct field in_use[] = {AT("workload", use.workload),
                                       AT("idle_since_ms", use.idle_since_ms)};
 static const struct field in_freeze[] = {AT("plane", freeze.plane), AT("frozen", freeze.frozen)};
 static const struct field in_eta[] = {AT("workload", eta.workload), AT("p50_ms", eta.p50_ms),
                                       AT("p90_ms", eta.p90_ms),
-                                      AT("coverage_pct", eta.coverage_pct)};
+                                      AT("coverage_pct", eta.coverage_pct),
+                                   AT("raw_ms", eta.raw_ms)};
 static const struct field in_node[] = {IN("desc", node, log_desc_fields)};
 static const struct field in_node_name[] = {AT("node", node_name)};
 static const struct field in_layout[] = {IN("report", layout, log_report_fields)};
@@ -193,7 +197,8 @@ static const struct field in_layout[] = {IN("report", layout, log_report_fields)
 static const struct fields input_fields[INPUTS_END] = {
         [INPUT_SUBMITTED] = FIELDS(in_request),      [INPUT_CANCELLED] = FIELDS(in_workload),
         [INPUT_EXITED] = FIELDS(in_workload),        [INPUT_FAILED] = FIELDS(in_workload),
-        [INPUT_STOPPED] = FIELDS(in_workload),       [INPUT_CHECKPOINTED] = FIELDS(in_workload),
+        [INPUT_STOPPED] = FIELDS(in_workload),       [INPUT_CHECKPOINTED] = FIELDS(in_checkpoint),
+        [INPUT_LOST] = FIELDS(in_workload),
         [INPUT_STOP_ASKED] = FIELDS(in_stop),        [INPUT_USE_REPORTED] = FIELDS(in_use),
         [INPUT_HOLD_CHANGED] = FIELDS(in_hold),      [INPUT_NODE_JOINED] = FIELDS(in_node),
         [INPUT_NODE_CHANGED] = FIELDS(in_node),      [INPUT_NODE_FAILED] = FIELDS(in_node_name),

@@ -9,6 +9,7 @@
 #include "engine/maintenance.h"
 #include "engine/model.h"
 #include "proto/log_fact.h"
+#include "proto/log_plan.h"
 #include "proto/state_fields.h"
 #include "proto/state_image.h"
 
@@ -64,6 +65,10 @@ void log_input_record(const struct input *input, const struct log_beside *beside
         }
         if (input->kind == INPUT_MAINTENANCE_SET)
                 add_windows(input->maintenance, ret_body);
+        if (input->kind == INPUT_PLAN_SET && input->plan) {
+                text_add(ret_body, ",\"plan\":");
+                log_plan_write(input->plan, ret_body);
+        }
         if (beside && beside->document) {
                 text_add(ret_body, ",\"document\":");
                 text_add_json(ret_body, beside->document);
@@ -107,9 +112,19 @@ static int read_bounds(struct logged_input *logged, struct err *err)
         return rc ? err_prefix(err, "field 'pool'") : 0;
 }
 
+static int read_plan(struct logged_input *logged, struct err *err)
+{
+        json_t *plan = json_object_get(logged->object, "plan");
+        int rc = plan ? log_plan_read(plan, &logged->plan, err) : 0;
+
+        logged->input.plan = logged->plan;
+        return rc;
+}
+
 static int read_input(struct logged_input *logged, struct err *err)
 {
-        static const char *const beside[] = {"document", "revision", "windows", "pool", NULL};
+        static const char *const beside[] = {"document", "revision", "windows",
+                                             "pool",     "plan",     NULL};
         int rc = log_input_read(logged->object, beside, &logged->input, err);
 
         if (rc || (rc = read_bounds(logged, err)) < 0)
@@ -117,6 +132,8 @@ static int read_input(struct logged_input *logged, struct err *err)
         logged->document = json_string_value(json_object_get(logged->object, "document"));
         logged->revision =
                 (uint64_t)json_integer_value(json_object_get(logged->object, "revision"));
+        if (logged->input.kind == INPUT_PLAN_SET)
+                return read_plan(logged, err);
         if (logged->input.kind != INPUT_MAINTENANCE_SET)
                 return 0;
         logged->maintenance = mem_new(1, sizeof *logged->maintenance);
@@ -142,6 +159,7 @@ void logged_input_done(struct logged_input *input)
 {
         json_decref(input->object);
         mem_free(input->maintenance);
+        mem_free(input->plan);
         *input = (struct logged_input){0};
 }
 

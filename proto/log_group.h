@@ -20,6 +20,7 @@
 
 struct err;
 struct model_table;
+struct price_plan;
 struct text;
 
 /* ---- inputs ---- */
@@ -34,8 +35,7 @@ struct log_beside {
 void log_input_record(const struct input *input, const struct log_beside *beside,
                       struct text *ret_body);
 
-/* An input as it was logged. Texts live in the object; `accounts` and `plan` are the caller's to
- * make. */
+/* An input as it was logged. Texts live in the object; `accounts` are the caller's to make. */
 struct logged_input {
         struct input input;
         const char *document;           /* NULL: none */
@@ -44,6 +44,7 @@ struct logged_input {
         struct state_bounds bounds;     /* of a state that follows it */
         json_t *object;
         struct maintenance *maintenance;
+        struct price_plan *plan;        /* PLAN_SET; NULL: it takes the plan away */
 };
 /* 0, -ERR_INPUT, -ERR_NOMEM. */
 int log_input_parse(const void *body, size_t size, struct logged_input *ret_input,

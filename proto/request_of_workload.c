@@ -91,7 +91,7 @@ int request_of_workload(const struct workload_doc *workload, const struct tenanc
         request.user_hold = workload->is_held;
         request.service = workload->is_service;
         request.serve = workload->method == METHOD_SERVE;
-        request.retries = (uint16_t)workload->retries;
+        request.retries = workload->is_service ? UINT16_MAX : (uint16_t)workload->retries;
         request.start_ms = workload->start_ms;
         request.time_limit_ms = workload->time_limit_ms;
         request.checkpoint_every_ms = workload->checkpoint.every_ms;

@@ -169,7 +169,9 @@ static int reach(struct play *play, uint32_t job, struct err *err)
                 input.kind = INPUT_FAILED;
                 break;
         case MOMENT_CHECKPOINTED:
-                input.kind = INPUT_CHECKPOINTED;
+                input = (struct input){.kind = INPUT_CHECKPOINTED};
+                input.checkpoint.workload = workload;
+                input.checkpoint.age_ms = moment->idle_ms > 0 ? moment->idle_ms : 0;
                 break;
         case MOMENT_USE:
                 input = (struct input){.kind = INPUT_USE_REPORTED};
@@ -304,9 +306,18 @@ static uint64_t workload_of(const struct input *input)
                                                  : input->workload;
 }
 
+static bool runs_here(const struct play *play, uint64_t workload)
+{
+        uint32_t slot = state_workload(play->pool.state, workload);
+
+        return slot != NONE && play->pool.state->workloads[slot].members_placed > 0;
+}
+
 static int take_input(struct play *play, struct input *input, struct err *err)
 {
         switch (input->kind) {
+        case INPUT_LOST:
+                return runs_here(play, input->workload) ? tell(play, input, err) : 0;
         case INPUT_SUBMITTED:
                 return submit(play, input, err);
         case INPUT_POLICY_SET:

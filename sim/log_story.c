@@ -207,7 +207,8 @@ static int tell_input(struct reading *reading, const struct input *input,
         case INPUT_FAILED:
                 return tell_moment(reading, input->workload, MOMENT_FAILED, 0, record, err);
         case INPUT_CHECKPOINTED:
-                return tell_moment(reading, input->workload, MOMENT_CHECKPOINTED, 0, record, err);
+                return tell_moment(reading, input->checkpoint.workload, MOMENT_CHECKPOINTED,
+                                   record->at_ms - input->checkpoint.age_ms, record, err);
         case INPUT_USE_REPORTED:
                 return tell_moment(reading, input->use.workload, MOMENT_USE,
                                    input->use.idle_since_ms, record, err);
@@ -223,6 +224,7 @@ static int tell_input(struct reading *reading, const struct input *input,
         case INPUT_NODE_JOINED:
         case INPUT_NODE_CHANGED:
         case INPUT_NODE_FAILED:
+        case INPUT_LOST:
         case INPUT_NODE_REMOVED:
         case INPUT_LAYOUT_OBSERVED:
         case INPUT_PLAN_SET:

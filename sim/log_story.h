@@ -26,7 +26,8 @@ enum moment_kind {
 struct moment {
         uint64_t seq;                   /* record that told it: orders what comes at one time */
         int64_t work_ms;                /* run time of all runs that it comes at */
-        int64_t idle_ms;                /* USE: so long its devices are idle by then; -1: in use */
+        int64_t idle_ms;                /* USE: so long its devices are idle by then; -1: in use.
+                                           CHECKPOINTED: so long ago it was safe */
         uint32_t next;                  /* of the same job, + 1; 0: none */
         uint8_t kind;                   /* enum moment_kind */
 };

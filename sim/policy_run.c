@@ -247,7 +247,8 @@ static int happen(struct policy_run *run, struct event event, struct err *err)
         } else if (event.kind == EVENT_EXIT) {
                 input.kind = INPUT_EXITED;
         } else {
-                input.kind = INPUT_CHECKPOINTED;
+                input = (struct input){.kind = INPUT_CHECKPOINTED};
+                input.checkpoint.workload = event.what + 1;
                 it->saved_ms = run->now_ms - it->since_ms - it->restart_ms;
                 if (it->saved_ms + run->spec->checkpoint_every_ms < it->left_ms)
                         add_event(run, event.what, EVENT_CHECKPOINT,

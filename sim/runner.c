@@ -26,9 +26,9 @@ static void blend(const struct runner *runner, struct demand *ret_demand)
                 uint64_t scaled = ret_demand->shapes[s].weight * 1000 * KNOWLEDGE_PRIOR / total;
                 ret_demand->shapes[s].weight = scaled ? scaled : 1;
         }
-        for (uint32_t s = 0; s < runner->seen.count; s++)
-                demand_add_shape(ret_demand, &runner->seen.shapes[s],
-                                 runner->seen.shapes[s].weight * 1000);
+        for (uint32_t s = 0; s < runner->learned.seen.count; s++)
+                demand_add_shape(ret_demand, &runner->learned.seen.shapes[s],
+                                 runner->learned.seen.shapes[s].weight * 1000);
 }
 
 static int set_plan(struct runner *runner, const struct demand *demand, int64_t now_ms,
@@ -52,27 +52,12 @@ static int set_plan(struct runner *runner, const struct demand *demand, int64_t 
         return engine_run(runner->state, runner->memo, &input, now_ms, NULL, NULL, err);
 }
 
-/* When to plan next; old counts fade once the pool has been asked for about once over. */
-static void learn_later(struct runner *runner)
-{
-        uint64_t turn = runner->devices > KNOWLEDGE_TURN ? runner->devices : KNOWLEDGE_TURN;
-
-        if (runner->learn_at < turn) {
-                runner->learn_at *= 2;
-                return;
-        }
-        runner->learn_at += turn;
-        demand_halve(&runner->seen);
-}
-
 static int learn(struct runner *runner, const struct need *need, int64_t now_ms, struct err *err)
 {
         struct demand *demand;
 
-        demand_add(&runner->seen, need, 1);
-        if (runner->arrived < runner->learn_at)
+        if (!learned_see(&runner->learned, need))
                 return 0;
-        learn_later(runner);
         demand = mem_new(1, sizeof *demand);
         if (!demand)
                 return err_set(err, ERR_NOMEM, "out of memory");
@@ -93,10 +78,9 @@ int runner_init(struct runner *runner, const struct replay_pool *pool, uint32_t 
                                   .policy = policy,
                                   .given = given,
                                   .learns = learns,
-                                  .learn_at = KNOWLEDGE_FIRST,
-                                  .devices = (uint64_t)pool->devices * copies,
                                   .next_id = 1,
                                   .facts_hash = 1};
+        learned_begin(&runner->learned, (uint64_t)pool->devices * copies);
         /* The published policies do not doubt what they are given. */
         if (given && policy.kind != POLICY_AUTO)
                 runner->learns = false;

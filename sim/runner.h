@@ -7,19 +7,16 @@
 
 #include "engine/decide.h"
 #include "sim/demand.h"
+#include "sim/learned.h"
 #include "sim/pool.h"
 #include "sim/replay.h"
 
 /* What a placement is allowed to know of the demand, and when it learns more.
  *
  * `auto` counts what arrives and believes a given popularity like KNOWLEDGE_PRIOR arrivals, so that
- * a false one is outvoted soon; the plan is made anew after 64, 128, 256 ... arrivals, and from
- * KNOWLEDGE_TURN (or as many arrivals as there are devices) on each time so many more came, with
- * what was seen before counting half: old work fades. The published policies take a given
- * popularity as it is, and counts on the same schedule where none is given. */
+ * a false one is outvoted soon; learned.h says when the plan is made anew. The published policies
+ * take a given popularity as it is, and counts on the same schedule where none is given. */
 #define KNOWLEDGE_PRIOR 100
-#define KNOWLEDGE_FIRST 64
-#define KNOWLEDGE_TURN  4096
 
 struct runner {
         const struct replay_pool *pool;
@@ -30,9 +27,7 @@ struct runner {
 
         const struct demand *given;             /* NULL: nothing is given */
         bool learns;
-        struct demand seen;
-        uint64_t learn_at;                      /* arrivals */
-        uint64_t devices;                       /* of the pool */
+        struct learned learned;
         struct price_plan *plan;
         double plan_s;
         char plan_note[PLAN_NOTE_MAX];

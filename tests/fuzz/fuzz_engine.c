@@ -234,6 +234,8 @@ static enum input_kind next_kind(void)
         };
         uint8_t byte = next();
 
+        if (byte == 255)
+                return INPUT_LOST;
         _Static_assert(ODD % ARRAY_LEN(kinds) == 0, "whole rounds");
         return (enum input_kind)(byte < ODD ? kinds[byte % ARRAY_LEN(kinds)]
                                             : later[byte % ARRAY_LEN(later)]);
@@ -251,8 +253,12 @@ static void make_input(struct input *input)
         case INPUT_EXITED:
         case INPUT_FAILED:
         case INPUT_STOPPED:
-        case INPUT_CHECKPOINTED:
+        case INPUT_LOST:
                 input->workload = PICK(8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
+                break;
+        case INPUT_CHECKPOINTED:
+                input->checkpoint.workload = PICK(8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
+                input->checkpoint.age_ms = input->checkpoint.workload % 2 ? 1 : 0;
                 break;
         case INPUT_NODE_JOINED:
         case INPUT_NODE_CHANGED:

@@ -543,6 +543,7 @@ void step_print(char *ret_text, size_t size, const struct input *step, const str
         case INPUT_EXITED:
         case INPUT_FAILED:
         case INPUT_STOPPED:
+        case INPUT_LOST:
         case INPUT_CHECKPOINTED:
                 put(&text, "workload %" PRIu64 " %s", step->workload, input_name(step->kind));
                 break;

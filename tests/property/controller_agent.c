@@ -275,6 +275,7 @@ void agent_step(struct sim *sim, unsigned m)
         for (unsigned r = 0; r < SIM_RUNS_MAX; r++)
                 if (machine->runs[r].used)
                         process_step(sim, machine, &machine->runs[r]);
+        watch_lease(sim, machine);      /* without an agent the supervisors do */
         if (!machine->agent && machine->agent_back_ms && sim->now_ms >= machine->agent_back_ms) {
                 machine->agent = machine->news = true;
                 machine->waits = false;
@@ -284,7 +285,6 @@ void agent_step(struct sim *sim, unsigned m)
         for (unsigned r = 0; r < SIM_RUNS_MAX; r++)
                 if (machine->runs[r].used)
                         carry_out(sim, m, &machine->runs[r]);
-        watch_lease(sim, machine);
         if (machine->news || !machine->waits || sim->now_ms - machine->sent_ms > SIM_GIVE_UP_MS)
                 report(sim, m);
 }

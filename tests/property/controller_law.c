@@ -66,14 +66,10 @@ static void look_at_join(struct sim *sim, struct machine *machine)
                                  machine->name, machine->runs[r].workload);
 }
 
-/* Its processes must be gone; its notice over. */
-static void see_end(struct sim *sim, const struct state *state, uint64_t id,
-                    enum release_cause cause)
+/* Its processes must be gone: who was told to stop has left, or its notice is over. */
+static void see_end(struct sim *sim, uint64_t id, enum release_cause cause)
 {
-        uint32_t slot = state_workload(state, id);
         const struct work *work = world_work(&sim->world, id);
-        bool told = cause == RELEASE_STOPPED || cause == RELEASE_DRAINED ||
-                    cause == RELEASE_TIMED_OUT || cause == RELEASE_IDLE;
 
         if (cause == RELEASE_LOST || (work && work->epoch == 0))
                 return;
@@ -85,8 +81,6 @@ static void see_end(struct sim *sim, const struct state *state, uint64_t id,
         if (work && machine_processes(sim, id, work->epoch) > 0)
                 sim_fail(sim, "workload %" PRIu64 " is %s, and still has processes", id,
                          release_cause_name(cause));
-        if (told && core_now_ms(sim->world.live.core) < state->workloads[slot].notice_until_ms)
-                sim_fail(sim, "workload %" PRIu64 " is ended before its notice is over", id);
 }
 
 static void before(void *arg, const struct state *state, const struct fact *fact, uint64_t seq,
@@ -107,11 +101,11 @@ static void before(void *arg, const struct state *state, const struct fact *fact
                 sim->counts->others[SIM_NOTICED]++;
                 break;
         case FACT_RELEASED:
-                see_end(sim, state, fact->released.workload, fact->released.cause);
+                see_end(sim, fact->released.workload, fact->released.cause);
                 break;
         case FACT_REQUEUED:
                 sim->counts->others[SIM_REQUEUED]++;
-                see_end(sim, state, fact->requeued.workload, fact->requeued.cause);
+                see_end(sim, fact->requeued.workload, fact->requeued.cause);
                 break;
         default:                        /* nothing that a machine shows */
                 break;
@@ -229,6 +223,32 @@ void law_step(struct sim *sim)
         }
 }
 
+static bool is_given_up(const struct sim *sim, unsigned m)
+{
+        const struct state *state = core_state(sim->world.live.core);
+        uint32_t node = state_node(state, (unsigned)vocab_name_find(state->vocab,
+                                                                    sim->machines[m].name));
+
+        return node != NONE && state->nodes[node].status == NODE_DOWN;
+}
+
+/* What the controller gave up because it heard nothing must be gone. (Of a gang that lost a member,
+ * others may still be ending where the controller can tell their agents to.) */
+static void look_for_twins(struct sim *sim, const struct sim_run *run)
+{
+        if (!sim->world.is_up || core_may_act(sim->world.live.core, NULL) < 0)
+                return;
+        for (unsigned m = 0; m < SIM_MACHINES; m++)
+                for (unsigned r = 0; r < SIM_RUNS_MAX; r++) {
+                        const struct sim_run *other = &sim->machines[m].runs[r];
+                        if (other != run && other->used && other->alive && is_given_up(sim, m) &&
+                            other->workload == run->workload && other->member == run->member)
+                                sim_fail(sim, "member %u of workload %" PRIu64
+                                         " starts again, and still runs on %s",
+                                         run->member, run->workload, sim->machines[m].name);
+                }
+}
+
 void law_process_starts(struct sim *sim, unsigned m, const struct sim_run *run)
 {
         struct sim_work *work = &sim->works[run->workload % SIM_WORKS_MAX];
@@ -253,6 +273,7 @@ void law_process_starts(struct sim *sim, unsigned m, const struct sim_run *run)
                 if (other->devices & run->devices)
                         sim_fail(sim, "two runs on a device of %s", machine->name);
         }
+        look_for_twins(sim, run);
         /* The record that is its epoch is on the disk, if the controller is there to tell. */
         if (sim->world.is_up && core_may_act(sim->world.live.core, NULL) == 0 &&
             !core_is_durable(sim->world.live.core, run->epoch))

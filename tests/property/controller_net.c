@@ -121,7 +121,8 @@ static void take_exchange(struct sim *sim, unsigned m, uint64_t request, const j
                 return;                 /* nobody listens */
         node = node_of(sim, m);
         if (node)
-                rc = exchange_read(node, report, world->now_ms, &seen, &world->err);
+                rc = exchange_read(node, report, world->now_ms, world->steady_ms, &seen,
+                                   &world->err);
         if (rc == 0)
                 rc = take_report(sim, node, report);
         if (rc == 0)

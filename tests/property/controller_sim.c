@@ -37,6 +37,7 @@ _Static_assert(sizeof step_names / sizeof step_names[0] == STEPS_END, "one name 
 static void start(struct sim *sim)
 {
         sim->world.now_ms = sim->now_ms + sim->skew_ms;
+        sim->world.steady_ms = sim->now_ms;
         if (world_try_start(&sim->world) < 0) {
                 sim->back_ms = sim->now_ms + 1000;      /* the disk fails still */
                 if (sim->calm)
@@ -58,6 +59,7 @@ static void controller_step(struct sim *sim)
         if (!world->is_up)
                 return;
         world->now_ms = sim->now_ms + sim->skew_ms;
+        world->steady_ms = sim->now_ms;
         if (sim->now_ms - sim->ticked_ms >= 2000) {
                 sim->ticked_ms = sim->now_ms;
                 if (core_may_act(world->live.core, NULL) < 0)

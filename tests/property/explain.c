@@ -5,7 +5,7 @@
  * What is checked: the state stays as it is and what is decided later, too; a verdict each, and
  * none says STARTING of what the queue's turn has left waiting; nodes add up; the place in the
  * order is the one that order_before() gives; every nearest unblock, carried out on the same
- * history lived once more, starts the workload; what explain_request() and explain_fits() say of a
+ * history lived once more, starts the workload, and the line to copy says that; what explain_request() and explain_fits() say of a
  * request is what becomes of it; a tenant's text holds no foreign name, and does not change when
  * they do.
  */
@@ -22,10 +22,13 @@
 #include "engine/gang.h"
 #include "proto/explain_text.h"
 #include "proto/policy_doc.h"
+#include "tests/property/explain_try.h"
 #include "tests/property/explain_world.h"
 
 static struct model_table *models;
 static struct explanation record; /* large */
+
+enum { TRIED = 47 };                    /* in counts->others: lines that changed a document */
 
 struct judge {
         struct world *world;
@@ -505,8 +508,12 @@ static bool check_one(struct judge *judge, uint32_t slot)
         if (record.verdict == VERDICT_STARTING || record.verdict == VERDICT_RUNNING)
                 return fail(judge, "workload %" PRIu64 " waits, and is said to be %s", id,
                             verdict_name(record.verdict));
-        return check_sums(judge, &record) && check_position(judge, &record, slot) &&
-               check_rights(judge, slot) && check_nearest(judge, &record);
+        unsigned tried = 0;
+        bool good = check_sums(judge, &record) && check_position(judge, &record, slot) &&
+                    check_rights(judge, slot) && check_nearest(judge, &record) &&
+                    explain_try_holds(&record, life->state, &tried, judge->why, judge->why_size);
+        judge->counts->others[TRIED] += tried;
+        return good;
 }
 
 static bool check_all(struct judge *judge)
@@ -585,8 +592,9 @@ static void summary(const struct counts *counts)
         printf("\n");
         for (unsigned k = 0; k < UNBLOCKS_END; k++)
                 printf("%s %" PRIu64 "  ", unblock_name(k), counts->others[32 + k]);
-        printf("carried out; %" PRIu64 " requests, %" PRIu64 " texts\n", counts->others[48],
-               counts->others[49]);
+        printf("carried out; %" PRIu64 " requests, %" PRIu64 " texts, %" PRIu64
+               " lines to copy changed documents\n",
+               counts->others[48], counts->others[49], counts->others[TRIED]);
         for (unsigned v = 0; v < VERDICTS_END; v++)
                 printf("%s %" PRIu64 "  ", verdict_name(v), counts->others[50 + v]);
         printf("\n");

@@ -378,9 +378,8 @@ static bool follow_ended(struct book *book, struct book_work *work, enum release
                                  release_cause_name(cause));
         if (told) {
                 book->checked[PROMISE_NOTICE]++;
-                if (!runs || input->kind != INPUT_STOPPED || work->notice_until_ms == 0 ||
-                    book->now_ms < work->notice_until_ms)
-                        return BOOK_FAIL(book, "a workload is stopped whose notice is not over");
+                if (!runs || input->kind != INPUT_STOPPED || work->notice_until_ms == 0)
+                        return BOOK_FAIL(book, "a workload is stopped that was not told to");
                 book->checked[PROMISE_SPARED] += cause == RELEASE_STOPPED;
                 if (cause == RELEASE_STOPPED && work->plan && work->standing == STANDING_PROTECTED)
                         return BOOK_FAIL(book, "protected work is stopped");

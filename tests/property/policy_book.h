@@ -20,7 +20,7 @@
         X(LIMITS,   "nothing starts above a limit")                                     \
         X(INSIDE,   "what is protected lies inside what was promised")                  \
         X(SPARED,   "protected work is not told to stop")                               \
-        X(NOTICE,   "nobody is stopped before the notice is over")                      \
+        X(NOTICE,   "nobody is stopped who was not told to")                            \
         X(PROVEN,   "when a plan's victims are gone, its places fit exactly")           \
         X(NEEDED,   "without any one victim of a plan, they do not")                    \
         X(NEAR,     "a plan's members lie as near as they must")                        \

@@ -49,6 +49,7 @@ struct controller {
         int64_t started_pid[STARTS_MAX];
         unsigned started_count;
         uint64_t checkpoints[64]; /* workloads, one for each time */
+        int64_t checkpoint_age_ms; /* of the newest report with one; -1: none */
         unsigned checkpoints_count;
 };
 
@@ -115,6 +116,10 @@ static void take_report(struct controller *self, struct http_exchange *exchange,
         self->report = report;
         self->reports++;
         json_array_foreach(json_object_get(report, "runs"), i, item) note_started(self, item);
+        item = json_array_get(json_object_get(report, "checkpoints"), 0);
+        if (item)
+                self->checkpoint_age_ms = json_integer_value(json_object_get(report, "sent_ms")) -
+                                          json_integer_value(json_object_get(item, "at_ms"));
         json_array_foreach(json_object_get(report, "checkpoints"), i,
                            item) if (self->checkpoints_count < 64)
                 self->checkpoints[self->checkpoints_count++] =
@@ -324,6 +329,7 @@ static bool find_run(struct controller *self, struct run_key key, struct seen_ru
                          json_string_value(json_object_get(run, "phase")));
                 snprintf(seen->reason, sizeof seen->reason, "%s", reason ? reason : "");
                 seen->exit_code = (int)json_integer_value(json_object_get(run, "exit_code"));
+                seen->lost_contact = json_is_true(json_object_get(run, "lost_contact"));
                 seen->signal = (int)json_integer_value(json_object_get(run, "signal"));
                 seen->pid = json_integer_value(json_object_get(run, "pid"));
                 return true;
@@ -383,6 +389,14 @@ unsigned controller_checkpoints(struct controller *self, uint64_t workload)
         return times;
 }
 
+int64_t controller_checkpoint_age_ms(struct controller *self)
+{
+        pthread_mutex_lock(&self->lock);
+        int64_t age_ms = self->checkpoint_age_ms;
+        pthread_mutex_unlock(&self->lock);
+        return age_ms;
+}
+
 uint64_t controller_broken(struct controller *self)
 {
         uint64_t broken = 0;
@@ -402,6 +416,7 @@ void controller_forget(struct controller *self)
         json_decref(self->report);
         self->report = NULL;
         self->reports = 0;
+        self->checkpoint_age_ms = -1;
         pthread_mutex_unlock(&self->lock);
 }
 

@@ -29,6 +29,7 @@ void controller_fall_silent(struct controller *controller, bool is_silent);
 struct seen_run {
         char phase[16], reason[512];
         int exit_code, signal;
+        bool lost_contact;
         int64_t pid;
 };
 /* False: it is not in it. */
@@ -41,6 +42,8 @@ bool controller_waits(struct controller *controller, struct run_key key, const c
 unsigned controller_times_started(struct controller *controller, struct run_key key);
 /* How many reports said that this run made a checkpoint. */
 unsigned controller_checkpoints(struct controller *controller, uint64_t workload);
+/* How old the newest checkpoint was when it was reported; -1: none was. */
+int64_t controller_checkpoint_age_ms(struct controller *controller);
 /* The devices that the newest report calls broken, as bits. */
 uint64_t controller_broken(struct controller *controller);
 /* What was reported so far counts no longer. */

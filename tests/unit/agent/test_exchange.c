@@ -85,6 +85,39 @@ static void an_answer_is_read_and_what_is_new_is_skipped(void **state)
         exchange_free(NULL);
 }
 
+/* A made-up older and newer controller: their answers mean the same, or are refused with a reason. */
+static void what_another_release_answers_is_read_or_says_who_is_to_be_upgraded(void **state)
+{
+        (void)state;
+        static const struct {
+                const char *head, *refusal;
+        } rows[] = {
+                {"", NULL},                     /* before there was a negotiation */
+                {"\"protocol\": 1, ", NULL},
+                {"\"protocol\": 1, \"quotas\": [{\"new\": null}], ", NULL},
+                {"\"protocol\": 2, ", "the controller 2: upgrade this agent"},
+                {"\"protocol\": 0, ", "the controller 0: upgrade the controller"},
+                {"\"protocol\": \"1\", ", "protocol"},
+        };
+
+        for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
+                struct exchange_answer *answer;
+                struct err err = {0};
+                char text[200];
+                int size = snprintf(text, sizeof text,
+                                    "{%s\"generation\": 1, \"lease_ms\": 30000, \"runs\": []}",
+                                    rows[r].head);
+                int rc = exchange_read(text, (size_t)size, &answer, &err);
+                assert_int_equal(rc, rows[r].refusal ? -ERR_INPUT : 0);
+                if (rows[r].refusal) {
+                        check_has(err.text, rows[r].refusal);
+                        continue;
+                }
+                assert_int_equal(answer->protocol, 1);
+                exchange_free(answer);
+        }
+}
+
 static void what_ends_at_once_has_no_time(void **state)
 {
         (void)state;
@@ -253,28 +286,32 @@ static void a_report_says_what_there_is(void **state)
 {
         (void)state;
         const struct run_report runs[] = {
-                {{17, 0, 1042}, RUN_RUNNING, 1799049600000, 4711, 0, 0, ""},
-                {{16, 0, 990}, RUN_EXITED, 1799049601250, 0, 3, 0, ""},
-                {{15, 2, 1}, RUN_REFUSED, 0, 0, 0, 0, "no \"such\" program"},
+                {{17, 0, 1042}, RUN_RUNNING, 1799049600000, 4711, 0, 0, "", false, false},
+                {{16, 0, 990}, RUN_EXITED, 1799049601250, 0, 3, 0, "", false, false},
+                {{14, 0, 7}, RUN_EXITED, 0, 0, 0, 15, "", true, true},
+                {{15, 2, 1}, RUN_REFUSED, 0, 0, 0, 0, "no \"such\" program", false, false},
         };
-        const struct run_key checkpoint = {17, 0, 1042};
-        const struct exchange_report report = {"0.1.0", "f3b0",      41, runs,
-                                               3,       &checkpoint, 1,  1ull << 3 | 1ull << 63};
+        const struct exchange_checkpoint checkpoint = {{17, 0, 1042}, 123456};
+        const struct exchange_report report = {
+                "0.1.0", "f3b0", 1, 41, runs, 4, &checkpoint, 1, 1ull << 3 | 1ull << 63};
         struct text text = {0};
 
         exchange_write(&text, &report);
         assert_string_equal(
                 text.bytes,
-                "{\"protocol\": 1, \"agent\": \"0.1.0\", \"boot\": \"f3b0\", \"seen\": 41, "
+                "{\"protocol\": 1, \"protocols\": [1, 1], \"agent\": \"0.1.0\", \"boot\": \"f3b0\", \"seen\": 41, "
                 "\"runs\": ["
                 "{\"workload\": 17, \"member\": 0, \"epoch\": 1042, \"phase\": \"running\", "
                 "\"since\": \"2027-01-04T08:00Z\", \"pid\": 4711}, "
                 "{\"workload\": 16, \"member\": 0, \"epoch\": 990, \"phase\": \"exited\", "
                 "\"since\": \"2027-01-04T08:00:01Z\", \"exit_code\": 3, \"signal\": 0}, "
+                "{\"workload\": 14, \"member\": 0, \"epoch\": 7, \"phase\": \"exited\", "
+                "\"exit_code\": 0, \"signal\": 15, \"lost_contact\": true, "
+                "\"told_to_end\": true}, "
                 "{\"workload\": 15, \"member\": 2, \"epoch\": 1, \"phase\": \"refused\", "
                 "\"reason\": \"no \\\"such\\\" program\"}], "
-                "\"checkpoints\": [{\"workload\": 17, \"member\": 0, \"epoch\": 1042}], "
-                "\"broken\": [3, 63]}");
+                "\"checkpoints\": [{\"workload\": 17, \"member\": 0, \"epoch\": 1042, "
+                "\"at_ms\": 123456}], \"broken\": [3, 63]}");
         text_done(&text);
 }
 
@@ -297,6 +334,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(an_answer_is_read_and_what_is_new_is_skipped),
+                cmocka_unit_test(
+                        what_another_release_answers_is_read_or_says_who_is_to_be_upgraded),
                 cmocka_unit_test(what_ends_at_once_has_no_time),
                 cmocka_unit_test(a_run_that_is_written_is_read_as_it_was),
                 cmocka_unit_test(what_is_wrong_is_refused_with_its_place),

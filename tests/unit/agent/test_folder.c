@@ -6,9 +6,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/durable.h"
 #include "agent/folder.h"
 #include "base/arena.h"
+#include "base/durable.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -58,6 +58,48 @@ static int collect(void *arg, struct run_key key, struct err *err)
         strcat(all, run_key_text(key, text));
         strcat(all, " ");
         return 0;
+}
+
+static void write_format(const char *state, const char *text)
+{
+        char path[200];
+
+        snprintf(path, sizeof path, "%s/format", state);
+        assert_int_equal(file_write(path, text, strlen(text), NULL), 0);
+}
+
+static void a_folder_of_a_newer_format_is_left_alone(void **state)
+{
+        static const struct {
+                const char *format;
+                int rc;
+                const char *says;
+        } rows[] = {
+                {"1\n", 0, NULL},
+                {"2\n", 0, NULL},
+                {"3\n", -ERR_INPUT, "of format 3, that of a newer berth-agent"},
+                {"", -ERR_INPUT, "format: "},
+                {"two\n", -ERR_INPUT, "format: "},
+                {"2\n", 0, NULL},       /* nothing was done to it, and nothing holds it */
+        };
+        struct folder *folder;
+        char path[200], *bytes;
+        size_t size;
+
+        for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
+                struct err err = {0};
+                write_format(*state, rows[r].format);
+                int rc = folder_open(*state, &folder, &err);
+                assert_int_equal(rc, rows[r].rc);
+                snprintf(path, sizeof path, "%s/format", (char *)*state);
+                assert_int_equal(file_read(path, 100, &bytes, &size, NULL), 0);
+                assert_string_equal(bytes, rc == 0 ? "2\n" : rows[r].format);
+                mem_free(bytes);
+                if (rows[r].says)
+                        check_has(err.text, rows[r].says);
+                else
+                        folder_close(folder);
+        }
 }
 
 static void epochs_are_kept_and_only_the_newest(void **state)
@@ -146,7 +188,9 @@ static void how_it_is_comes_back_as_it_was_written(void **state)
         struct folder *folder;
         struct err err;
         struct run_spec spec = spec_of(17);
-        struct run_status status = {RUN_REFUSED, 1234567, 99, 3, 9, "no \"such\" thing\n"}, again;
+        struct run_status status = {RUN_REFUSED, 1234567, 99,   3, 9,
+                                    true,        "no \"such\" thing\n", true},
+                          again;
         struct run_stop stop = {"preemption", 1799049600250, "USR1"}, read = {0};
         struct run_pids pids = {11, 12, 13, 14}, pids_again;
         struct folder_contact contact = {5555, 30000}, contact_again;
@@ -164,6 +208,8 @@ static void how_it_is_comes_back_as_it_was_written(void **state)
         assert_int_equal(again.since_ms, 1234567);
         assert_int_equal(again.exit_code, 3);
         assert_int_equal(again.signal, 9);
+        assert_true(again.lost_contact);
+        assert_true(again.told_to_end);
         assert_string_equal(again.reason, status.reason);
 
         assert_false(folder_notice_read(folder, spec.key, arena, &read));
@@ -291,6 +337,7 @@ int main(void)
 {
 #define IN_A_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
         const struct CMUnitTest tests[] = {
+                IN_A_FOLDER(a_folder_of_a_newer_format_is_left_alone),
                 IN_A_FOLDER(epochs_are_kept_and_only_the_newest),
                 IN_A_FOLDER(a_run_is_made_found_and_put_aside),
                 IN_A_FOLDER(a_folder_that_names_another_run_is_not_believed),

@@ -74,6 +74,40 @@ static void a_run_that_ended_without_its_agent_is_reported_by_the_next(void **st
         assert_int_equal(controller_times_started(world->controller, KEY(1, 1)), 1);
 }
 
+/* What an agent 0.1.0 left (tests/fixtures/agent-state-1): a run that ended without it, and one that
+ * the controller had forgotten. */
+static void the_folder_of_the_first_release_is_read(void **state)
+{
+        struct world *world = *state;
+        static struct seen_output output;
+        struct seen_run seen;
+        char command[300];
+
+        snprintf(command, sizeof command, "cp -r $BERTH_SOURCE/tests/fixtures/agent-state-1 %s/state",
+                 world->folder);
+        assert_int_equal(system(command), 0);
+        list_runs(world, run_json(world, 2, 20, "exit 9", ""));
+        agent_begin(world);
+        assert_true(controller_waits(world->controller, KEY(2, 20), "exited", &seen));
+        assert_int_equal(seen.exit_code, 5);
+        assert_true(controller_output(world->controller,
+                                      "\"kind\": \"logs\", \"workload\": 2, \"member\": 0, "
+                                      "\"epoch\": 20, \"stream\": \"stderr\", \"offset\": 0",
+                                      &output));
+        assert_int_equal(output.size, 5);
+        assert_memory_equal(output.bytes, "ends\n", 5);
+        assert_true(controller_output(world->controller,
+                                      "\"kind\": \"logs\", \"workload\": 1, \"member\": 0, "
+                                      "\"epoch\": 14, \"stream\": \"stdout\", \"offset\": 0",
+                                      &output));
+        assert_int_equal(output.size, 7);
+        assert_memory_equal(output.bytes, "before\n", 7);
+        /* An epoch as old as one that was started then starts nothing. */
+        list_runs(world, run_json(world, 1, 14, "exit 9", ""));
+        assert_true(controller_waits(world->controller, KEY(1, 14), "refused", &seen));
+        assert_string_equal(file_text(world, "state/format"), "2\n");
+}
+
 static void a_run_at_the_barrier_is_let_go_by_the_next_agent(void **state)
 {
         struct world *world = *state;
@@ -128,6 +162,31 @@ static void the_lease_is_counted_across_a_restart(void **state)
         assert_true(waits_for_death(seen.pid));
         /* Not a whole lease after its start. */
         assert_true(wall_ms() - silent_ms < 4500);
+}
+
+static void without_an_agent_the_lease_ends_all_the_same(void **state)
+{
+        struct world *world = *state;
+        struct seen_run stops, stays;
+
+        controller_lease(world->controller, 2000);
+        agent_begin(world);
+        list_runs(world,
+                  both_runs(run_json(world, 1, 1, "trap '' TERM; " WAITS,
+                                     "\"lost_contact\": \"stop_at_lease\""),
+                            run_json(world, 2, 1, WAITS, "\"lost_contact\": \"continue\"")));
+        assert_true(controller_waits(world->controller, KEY(1, 1), "running", &stops));
+        assert_true(controller_waits(world->controller, KEY(2, 1), "running", &stays));
+        assert_int_equal(agent_end(world, SIGKILL), -SIGKILL);
+        int64_t silent_ms = wall_ms();
+        assert_true(waits_for_death(stops.pid));
+        assert_true(wall_ms() - silent_ms < 4000); /* 1.8 s, on a machine that is not busy */
+        assert_true(is_alive(stays.pid));
+        agent_begin(world);
+        assert_true(controller_waits(world->controller, KEY(1, 1), "exited", &stops));
+        assert_int_equal(stops.signal, SIGKILL);
+        assert_true(stops.lost_contact);
+        assert_true(is_alive(stays.pid));
 }
 
 static void a_second_agent_is_refused_the_folder(void **state)
@@ -326,9 +385,11 @@ int main(int argc, char **argv)
         const struct CMUnitTest tests[] = {
                 IN_A_WORLD(a_run_goes_on_without_its_agent_and_is_taken_over),
                 IN_A_WORLD(a_run_that_ended_without_its_agent_is_reported_by_the_next),
+                IN_A_WORLD(the_folder_of_the_first_release_is_read),
                 IN_A_WORLD(a_run_at_the_barrier_is_let_go_by_the_next_agent),
                 IN_A_WORLD(a_notice_is_kept_by_the_next_agent_without_a_controller),
                 IN_A_WORLD(the_lease_is_counted_across_a_restart),
+                IN_A_WORLD(without_an_agent_the_lease_ends_all_the_same),
                 IN_A_WORLD(a_second_agent_is_refused_the_folder),
                 IN_A_WORLD(with_stop_runs_an_agent_leaves_nothing_behind),
                 IN_A_WORLD(nothing_that_a_run_detaches_outlives_it),

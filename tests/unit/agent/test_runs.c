@@ -159,15 +159,86 @@ static void lost_contact_ends_who_wants_it(void **state)
         steps(&act);
         after(&act, 20000);
         runs_contact(act.runs, act.now.steady_ms, 30000);
-        after(&act, 29999);
+        after(&act, 16999);
         assert_string_equal(steps(&act), "");
         assert_int_equal(runs_wait_ms(act.runs, act.now), 1);
         runs_contact(act.runs, act.now.steady_ms - 100000, 30000); /* never backwards */
         after(&act, 1);
-        assert_string_equal(steps(&act), "term 1.0.1");
+        struct run_step step;
+        assert_true(runs_next(act.runs, act.now, &step));
+        assert_int_equal(step.kind, RUN_STEP_TERM);
+        assert_int_equal(step.key.workload, 1);
+        assert_true(step.lost_contact);
         /* The wall's clock has no say in this. */
         act.now.wall_ms += 1000000;
         assert_string_equal(steps(&act), "");
+        assert_int_equal(runs_wait_ms(act.runs, act.now), 10000);
+        after(&act, 10000);
+        assert_string_equal(steps(&act), "kill 1.0.1");
+        runs_free(act.runs);
+}
+
+static void all_is_over_before_the_lease_is(void **state)
+{
+        (void)state;
+        static const struct {
+                int64_t lease_ms, kill_after_ms, term_ms, kill_ms;
+        } rows[] = {
+                {30000, 10000, 17000, 27000},
+                {600000, 10000, 580000, 590000}, /* what is left for KILL does not grow for ever */
+                {10000, 10000, 5000, 9000},      /* too short for a whole notice */
+                {1000, 10000, 500, 900},
+                {30000, 0, 27000, 27000},
+        };
+
+        for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
+                assert_int_equal(runs_lease_term_ms(rows[r].lease_ms, rows[r].kill_after_ms),
+                                 rows[r].term_ms);
+                assert_int_equal(runs_lease_kill_ms(rows[r].lease_ms), rows[r].kill_ms);
+        }
+}
+
+/* Asked to end for another reason shortly before, or found late: it is over by then all the same. */
+static void a_lease_cuts_other_ends_short(void **state)
+{
+        (void)state;
+        struct act act = act_begin();
+        struct run_wish wishes[] = {{.key = KEY(1, 1), .stops_at_lease = true},
+                                    {.key = KEY(2, 1), .stops_at_lease = true}};
+
+        runs_contact(act.runs, act.now.steady_ms, 30000);
+        runs_desire(act.runs, 1, wishes, 2);
+        steps(&act);
+        after(&act, 16000);
+        runs_desire(act.runs, 2, wishes + 1, 1);
+        assert_string_equal(steps(&act), "term 1.0.1");
+        after(&act, 12000); /* nobody looked for a while */
+        char *text = strdup(steps(&act));
+        check_has(text, "term 2.0.1");
+        check_has(text, "kill 1.0.1");
+        check_has(text, "kill 2.0.1");
+        free(text);
+        runs_free(act.runs);
+}
+
+static void without_contact_nothing_starts(void **state)
+{
+        (void)state;
+        struct act act = act_begin();
+        struct run_wish old = {.key = KEY(1, 1), .devices = 1};
+        struct run_wish next = {.key = KEY(2, 1), .devices = 1};
+
+        runs_contact(act.runs, act.now.steady_ms, 30000);
+        runs_desire(act.runs, 1, &old, 1);
+        steps(&act);
+        runs_desire(act.runs, 2, &next, 1);
+        assert_string_equal(steps(&act), "term 1.0.1");
+        after(&act, 17000);
+        assert_string_equal(steps(&act), "kill 1.0.1");
+        runs_observe(act.runs, old.key, RUN_EXITED);
+        assert_string_equal(steps(&act), "forget 1.0.1"); /* its place is free, and yet */
+        runs_contact(act.runs, act.now.steady_ms, 30000);
+        assert_string_equal(steps(&act), "start 2.0.1");
         runs_free(act.runs);
 }
 
@@ -268,7 +339,7 @@ struct model_run {
         enum run_phase phase; /* once it was started */
         struct run_wish wish; /* the newest that the machine was told */
         uint64_t noticed;
-        bool is_termed; /* in this life of the agent */
+        bool is_termed, is_killed; /* in this life of the agent */
         int64_t termed_ms;
 };
 
@@ -313,12 +384,18 @@ static bool lives(const struct model_run *run)
                         fail_msg("run %" PRIu64 ": does not hold: %s", (model)->run, #condition); \
         } while (0)
 
+static int64_t without_contact_ms(const struct model *model)
+{
+        return model->now.steady_ms - model->contact_ms;
+}
+
 static void check_start(struct model *model, struct model_run *run)
 {
         struct run_key key = run->wish.key;
 
         HOLDS(model, model->has_list && run->is_named);
         HOLDS(model, !run->was_started);
+        HOLDS(model, !model->has_contact || without_contact_ms(model) < 17000);
         HOLDS(model, key.epoch > model->started_epoch[key.workload - 1]);
         HOLDS(model, !run->wish.has_stop);
         for (unsigned i = 0; i < KEYS; i++) {
@@ -338,13 +415,19 @@ static void check_term(struct model *model, struct model_run *run)
 {
         bool is_over = run->wish.has_stop && model->now.wall_ms >= run->wish.until_ms;
         bool is_lost = run->wish.stops_at_lease && model->has_contact &&
-                       model->now.steady_ms - model->contact_ms >= model->lease_ms;
+                       without_contact_ms(model) >= 17000;
 
         HOLDS(model, lives(run) && !run->is_termed);
         HOLDS(model, (model->has_list && !run->is_named) || is_over || is_lost);
         run->is_termed = true;
         run->termed_ms = model->now.steady_ms;
         model->terms++;
+}
+
+/* The controller may give it up in a moment: of a lease of 30 s a tenth is left. */
+static bool must_be_over(const struct model *model, const struct model_run *run)
+{
+        return run->wish.stops_at_lease && model->has_contact && without_contact_ms(model) >= 27000;
 }
 
 static void check_step(struct model *model, struct run_step step)
@@ -372,7 +455,9 @@ static void check_step(struct model *model, struct run_step step)
                 break;
         case RUN_STEP_KILL:
                 HOLDS(model, lives(run) && run->is_termed);
-                HOLDS(model, model->now.steady_ms - run->termed_ms >= KILL_AFTER_MS);
+                HOLDS(model, model->now.steady_ms - run->termed_ms >= KILL_AFTER_MS ||
+                                     must_be_over(model, run));
+                run->is_killed = true;
                 model->kills++;
                 break;
         case RUN_STEP_FORGET:
@@ -389,7 +474,10 @@ static void check_nothing_left(struct model *model)
 {
         for (unsigned i = 0; i < KEYS; i++) {
                 const struct model_run *run = &model->all[i];
-                if (!lives(run) || run->is_termed)
+                if (!lives(run))
+                        continue;
+                HOLDS(model, !must_be_over(model, run) || run->is_killed);
+                if (run->is_termed)
                         continue;
                 HOLDS(model, !model->has_list || run->is_named);
                 HOLDS(model, !run->wish.has_stop || model->now.wall_ms < run->wish.until_ms);
@@ -486,7 +574,7 @@ static void restart(struct model *model)
                                 0);
         for (unsigned i = 0; i < KEYS; i++) {
                 struct model_run *run = &model->all[i];
-                run->is_named = run->is_termed = false;
+                run->is_named = run->is_termed = run->is_killed = false;
                 if (!run->was_started || run->is_forgotten)
                         continue;
                 /* The folder knows of a notice only when it was given. */
@@ -558,6 +646,9 @@ int main(void)
                 cmocka_unit_test(the_end_comes_by_steps_and_not_before_its_time),
                 cmocka_unit_test(a_notice_may_change_and_be_withdrawn),
                 cmocka_unit_test(lost_contact_ends_who_wants_it),
+                cmocka_unit_test(all_is_over_before_the_lease_is),
+                cmocka_unit_test(a_lease_cuts_other_ends_short),
+                cmocka_unit_test(without_contact_nothing_starts),
                 cmocka_unit_test(nothing_starts_while_its_place_is_taken),
                 cmocka_unit_test(a_restart_starts_and_ends_nothing_by_itself),
                 cmocka_unit_test(floors_are_bounded_and_the_oldest_go),

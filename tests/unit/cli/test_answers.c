@@ -179,6 +179,34 @@ static void delete_token(struct http_exchange *exchange, const struct route_matc
         http_answer(exchange, 204, NULL, NULL, 0);
 }
 
+static void get_quarantine(struct http_exchange *exchange, const struct route_match *match,
+                           void *arg)
+{
+        (void)match;
+        (void)arg;
+        answer(exchange, "{\"quarantine\":[{\"id\":3,\"state\":\"held\",\"of\":\"input\","
+                         "\"last\":\"t\",\"kind\":\"submitted\",\"what\":\"'a' of web\"}]}");
+}
+
+static void delete_quarantine(struct http_exchange *exchange, const struct route_match *match,
+                              void *arg)
+{
+        (void)arg;
+        const char *reason = http_header(exchange, "Berth-Reason");
+        if (strcmp(route_param(match, "id"), "3") == 0 && reason && strcmp(reason, "newer") == 0)
+                answer(exchange, "{\"id\":3,\"state\":\"released\"}");
+        else
+                http_answer(exchange, 404, NULL, NULL, 0);
+}
+
+static void delete_certificate(struct http_exchange *exchange, const struct route_match *match,
+                               void *arg)
+{
+        (void)match;
+        (void)arg;
+        answer(exchange, "{\"node\":\"n1\",\"enrolment\":1,\"state\":\"revoked\"}");
+}
+
 static void get_revisions(struct http_exchange *exchange, const struct route_match *match,
                           void *arg)
 {
@@ -211,6 +239,9 @@ static const struct route table[] = {
         {HTTP_GET, "/v1/tokens", "getTokens", get_tokens},
         {HTTP_POST, "/v1/tokens", "postToken", post_token},
         {HTTP_DELETE, "/v1/tokens/{id}", "deleteToken", delete_token},
+        {HTTP_GET, "/v1/quarantine", "getQuarantine", get_quarantine},
+        {HTTP_DELETE, "/v1/quarantine/{id}", "deleteQuarantine", delete_quarantine},
+        {HTTP_DELETE, "/v1/nodes/{node}/certificate", "deleteCertificate", delete_certificate},
         {HTTP_GET, "/v1/policy/revisions", "getRevisions", get_revisions},
         {HTTP_POST, "/v1/policy/rollback", "postRollback", post_rollback},
 };
@@ -369,6 +400,10 @@ static void other_calls_print_what_was_answered(void **state)
                 {"policy revisions", 0, "       2  ana  growth\n", ""},
                 {"policy rollback 2", 0, "policy is revision 4, the same as 2\n", ""},
                 {"policy rollback 0", 2, "", "`berth policy revisions` lists them"},
+                {"quarantine list", 0, "3  held   input  t           submitted  'a' of web\n", ""},
+                {"quarantine release 3 --reason newer", 0, "3 is tried again when it comes again\n",
+                 ""},
+                {"quarantine release 4", 3, "", ""},
                 {"token list", 0, "3   ana        viewer\n", ""},
                 {"token revoke 3", 0, "token 3 is worth nothing from now on\n", ""},
                 {"token make --principal ana", 0, "berth_secret\n",
@@ -376,6 +411,18 @@ static void other_calls_print_what_was_answered(void **state)
                 {"token make --out @/new.token", 0, "", "token 3 is in "},
                 {"token make --out @/new.token", 2, "", "is there already; name a new file"},
                 {"token list --role viewer", 2, "", "--role goes with make only"},
+                {"token make --join", 2, "", "for which node?"},
+                {"token make --join --node n1 --nodes n2", 2, "", "for which node?"},
+                {"token make --join --node n1 --role agent", 2, "", "goes without --role"},
+                {"token make --nodes n1", 2, "", "--nodes goes with --join"},
+                {"token make --join --nodes n[2-1]", 2, "", "n[2-1]"},
+                {"token make --join --nodes n[1-2]", 0, "n1 berth_secret\nn2 berth_secret\n",
+                 "token 3; `berth token revoke 3` ends it"},
+                {"token make --join --nodes n[1-2] --out @/all", 0, "", "all/n2.token; `berth"},
+                {"token make --join --nodes n[2-3] --out @/all", 2, "", "n2.token: is there"},
+                {"token revoke", 2, "", "a token's number, or --node NODE"},
+                {"token revoke 3 --node n1", 2, "", "a token's number, or --node NODE"},
+                {"token revoke --node n1", 0, "node n1 is enrolled no longer", ""},
         };
         struct stat status;
         check_rows(rows, ARRAY_LEN(rows), folder);
@@ -385,6 +432,9 @@ static void other_calls_print_what_was_answered(void **state)
         assert_int_equal(stat(path_of("new.token"), &status), 0);
         assert_int_equal(status.st_mode & 0777, 0600);
         unlink(path_of("new.token"));
+        unlink(path_of("all/n1.token"));
+        unlink(path_of("all/n2.token"));
+        assert_int_equal(rmdir(path_of("all")), 0);
 }
 
 /* ---- an answer that gets lost ---- */

@@ -175,14 +175,29 @@ static void documents_are_applied_once(void **state)
                 {"apply @/more.yaml", 0,
                  "pool is revision 2 already; nothing changes\n"
                  "policy is revision 2 already; nothing changes\n"
-                 "is there already: ",
+                 "steady of web is as the document says: ",
                  ""},
+                {"change steady retries=2", 4, "", "runs, and its document changes (retries)"},
+                {"change steady retries=2 --replace --dry-run", 0,
+                 "steady of web would be replaced\n  would be cancelled: ", ""},
+                {"change steady", 0, "command: [sleep, '60']", ""},
+                {"change steady retries", 2, "", "'retries' is no change; write key=value"},
+                {"change steady colour=red", 2, "", "field 'colour': is not known here"},
+                {"change 4711 retries=2", 3, "", "workload 4711"},
+                {"apply @/web.yaml", 0, "front of web is submitted: ", ""},
+                {"change front service.replicas=3", 0, "front of web is scaled: ", ""},
+                {"apply @/web.yaml", 0, "front of web is scaled: ", "" },
+                {"change front each.cpu=2", 0, "front of web is replaced: ", ""},
+                {"cancel front", 0, ": cancelled\n", ""},
                 {"apply @/pool.yaml @/policy.yaml", 0,
                  "pool is revision 3\n1 node to leave: n2\n"
                  "policy is revision 3\nweb: protect",
                  ""},
                 {"cancel steady --tenant web", 0, "", ""},
         };
+        put("web.yaml", "kind: Workload\nname: front\ntenant: web\nclass: batch\nhold: true\n"
+                        "each: {cpu: 1}\nservice: {replicas: 2, port: 80}\n"
+                        "run: {command: [sleep, '60']}\n");
         put("more.yaml",
             "kind: Workload\nname: steady\ntenant: web\nclass: batch\n"
             "each: {devices: 1, model: A100-40}\nrun: {command: [sleep, '60']}\n"
@@ -196,6 +211,7 @@ static void documents_are_applied_once(void **state)
             "  - {name: s1, cpu: 16, ram: 64Gi, devices: {model: A100-40, count: 4}}\n");
         check(rows, ARRAY_LEN(rows));
         unlink(path_of("more.yaml"));
+        unlink(path_of("web.yaml"));
 }
 
 static void operators_drain_and_freeze(void **state)
@@ -327,7 +343,8 @@ static int close_all(void **state)
 {
         static const char *const names[] = {
                 "out",     "err",         "pool.yaml",   "policy.yaml",  "wide.yaml", "daemon.log",
-                "pool.db", "pool.db-wal", "pool.db-shm", "pool.db.lock", "s.sock"};
+                "pool.db", "pool.db-wal", "pool.db-shm", "pool.db.lock",
+                "pool.db.crash", "s.sock"};
         (void)state;
         return stop_daemon() | close_child_folder(names, ARRAY_LEN(names));
 }

@@ -10,6 +10,7 @@
 #include "cli/report.h"
 #include "cli/status.h"
 #include "cli/submit.h"
+#include "cli/quarantine.h"
 #include "cli/tokens.h"
 #include "cli/usage.h"
 
@@ -144,7 +145,11 @@ static void devices_that_look_alike_stand_in_one_line(void **state)
                 "'member': 0, 'tenant': 'web', 'share': 0.25, 'memory_mib': 8192}]},"
                 "{'index': 5, 'state': 'free'}, {'index': 6, 'state': 'broken'}]},"
                 "{'name': 'gpu-02', 'state': 'down', 'devices': [], 'agent': {'connected': false, "
-                "'last_seen': 'then'}}]}";
+                "'last_seen': 'then'}},"
+                "{'name': 'gpu-03', 'state': 'up', 'devices': [], 'agent': {'connected': true, "
+                "'version': '0.2.0', 'version_differs': true, 'certificate_expires': 'soon'}},"
+                "{'name': 'gpu-04', 'state': 'up', 'devices': [], 'agent': {'connected': true, "
+                "'version': '0.1.0', 'version_differs': false, 'certificate_expires': null}}]}";
         char *text = print(pool_print_nodes, &pool_command, "pool --nodes", 80, json);
         assert_string_equal(text,
                             "gpu-01  up  training  6 x A100-40  cpu 0.5 of 64  ram 1 of 2 GiB\n"
@@ -153,7 +158,9 @@ static void devices_that_look_alike_stand_in_one_line(void **state)
                             "  3      shared  0.25 used  19.0 web share 0.25 8192 MiB\n"
                             "  5      free\n"
                             "  6      broken\n"
-                            "gpu-02  down  no agent since then\n");
+                            "gpu-02  down  no agent since then\n"
+                            "gpu-03  up  agent 0.2.0 (not the controller's)  certificate until soon\n"
+                            "gpu-04  up  agent 0.1.0\n");
         free(text);
         text = print(pool_print_nodes, &pool_command, "pool --nodes --state down", 80, json);
         assert_string_equal(text, "gpu-02  down  no agent since then\n");
@@ -253,6 +260,7 @@ static void lists_that_are_empty_say_so(void **state)
                 {ask_print_tenants, &tenants_command, "tenants", "there is no tenant"},
                 {ask_print_notices, &notices_command, "notices", "no work has been told to stop\n"},
                 {tokens_print, &token_command, "token list", "there is no token"},
+                {quarantine_print, &quarantine_command, "quarantine list", "nothing has crashed"},
                 {pool_print, &pool_command, "pool", "there is no device\n"},
                 {alerts_print, &alerts_command, "alerts", "nothing needs anybody's attention\n"},
                 {report_print, &report_command, "report", "nothing happened in that time\n"},

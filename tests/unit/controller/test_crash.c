@@ -125,7 +125,9 @@ static void report(const char *node, const char *runs)
         struct node_entry *entry = nodes_find(world->live.nodes, node);
         uint64_t seen;
 
-        assert_int_equal(exchange_read(entry, it, world->now_ms, &seen, &world->err), 0);
+        assert_int_equal(exchange_read(entry, it, world->now_ms, world->steady_ms, &seen,
+                                       &world->err),
+                         0);
         if (exchange_has_news(&world->live, entry, it)) {
                 struct act *act = world_act(world);
                 assert_int_equal(exchange_apply(&world->live, act, entry, it, &world->err), 0);
@@ -140,6 +142,7 @@ static void tick(void)
         struct world *world = &story.world;
 
         world->now_ms += 2000;
+        world->steady_ms += 2000;
         assert_int_equal(live_tick(&world->live, world->now_ms, &world->err), 0);
         settle();
 }

@@ -103,8 +103,21 @@ static void a_report_that_cannot_be_meant_is_refused(void **state)
         static const struct {
                 const char *report, *why;
         } rows[] = {
-                {"{}", "field 'protocol': this controller speaks version 1"},
-                {"{\"protocol\":2,\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}", "the agent 2"},
+                {"{}", "fields 'protocol' and 'protocols'"},
+                {"{\"protocol\":\"1\",\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}",
+                 "write one version"},
+                {"{\"protocol\":1,\"protocols\":1,\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}",
+                 "write one version"},
+                {"{\"protocol\":1,\"protocols\":[1,70000],\"agent\":\"1\",\"boot\":\"\"}",
+                 "write one version"},
+                {"{\"protocol\":0,\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}",
+                 "the agent 0: upgrade the agent"},
+                {"{\"protocol\":2,\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}",
+                 "the agent 2: upgrade this controller"},
+                {"{\"protocol\":2,\"protocols\":[2,3],\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}",
+                 "the agent 2 to 3: upgrade this controller"},
+                {"{\"protocol\":2,\"protocols\":[1,2],\"agent\":\"1\",\"boot\":\"b\",\"runs\":[]}",
+                 "the report is written in 2"},
                 {"{\"protocol\":1,\"agent\":\"1\",\"boot\":\"b\"}", "field 'runs'"},
                 {"{\"protocol\":1,\"agent\":\"1\",\"boot\":\"b\",\"runs\":{}}", "field 'runs'"},
                 {"{\"protocol\":1,\"boot\":\"b\",\"runs\":[]}", "field 'agent'"},
@@ -117,6 +130,26 @@ static void a_report_that_cannot_be_meant_is_refused(void **state)
         }
         assert_null(world_report(&world, "n4", "[]"));
         report("n1", "[1, {}, {\"phase\":\"flying\"}, {\"workload\":1,\"phase\":\"running\"}]");
+}
+
+/* Made-up agents of the release before and the one after; what they say that is not known here is
+ * skipped. */
+static void agents_of_the_next_releases_are_answered_in_what_both_speak(void **state)
+{
+        (void)state;
+        static const char *const reports[] = {
+                "{\"protocol\":1,\"agent\":\"0\",\"boot\":\"b\",\"runs\":[]}",
+                "{\"protocol\":1,\"protocols\":[0,1],\"agent\":\"0\",\"boot\":\"b\",\"runs\":[]}",
+                ("{\"protocol\":1,\"protocols\":[1,2],\"agent\":\"2\",\"boot\":\"b\",\"runs\":[],"
+                 "\"mood\":{\"good\":true},\"broken\":[]}"),
+        };
+        for (size_t r = 0; r < ARRAY_LEN(reports); r++) {
+                json_t *it = world_exchange(&world, "n1", json_loads(reports[r], 0, NULL));
+                assert_non_null(it);
+                assert_int_equal(json_integer_value(json_object_get(it, "protocol")), 1);
+                json_decref(it);
+        }
+        assert_int_equal(nodes_find(world.live.nodes, "n1")->protocol, 1);
 }
 
 static void a_run_says_all_that_an_agent_needs(void **state)
@@ -342,28 +375,135 @@ static void notice_is_given_and_work_that_stopped_after_it_waits_again(void **st
         expect_row(id, "live");
 }
 
+/* What a report says that was sent then, on the machine's own clock. */
+static void say_checkpoint(uint64_t id, int64_t sent_ms, int64_t at_ms)
+{
+        const struct node_entry *node = nodes_find(world.live.nodes, node_of(id, 0));
+        json_t *it = json_pack("{s:i,s:s,s:s,s:I,s:I,s:[],s:[{s:I,s:i,s:I,s:I}]}", "protocol", 1,
+                               "agent", "1", "boot", "b", "sent_ms", (json_int_t)sent_ms, "seen",
+                               (json_int_t)node->generation, "runs", "checkpoints", "workload",
+                               (json_int_t)id, "member", 0, "epoch",
+                               (json_int_t)world_work(&world, id)->epoch, "at_ms",
+                               (json_int_t)at_ms);
+        json_decref(world_exchange(&world, node->name, it));
+        assert_int_equal(world.err.code, ERR_OK);
+}
+
+static int64_t saved_of(uint64_t id)
+{
+        const struct state *state = core_state(world.live.core);
+        return state->workloads[state_workload(state, id)].saved_ms;
+}
+
+/* The machine's clock stands at 7,000,000 when the work starts. */
+static void a_checkpoint_counts_from_when_it_was_made(void **state)
+{
+        (void)state;
+        enum { CLOCK = 7000000 };
+        uint64_t id = world_job(&world, "web", "j", 1);
+        const struct state *live = core_state(world.live.core);
+        int64_t since_ms = live->workloads[state_workload(live, id)].since_ms;
+        world_tick(&world, since_ms + 10000 - world.now_ms);
+        say_checkpoint(id, CLOCK + 10000, CLOCK + 9000);
+        assert_in_range(saved_of(id), 8990, 9010);
+        int64_t saved_ms = saved_of(id);
+        world_tick(&world, 5000);
+        uint64_t records = core_last_seq(world.live.core);
+        say_checkpoint(id, CLOCK + 15000, CLOCK + 9000);        /* the same again */
+        say_checkpoint(id, CLOCK + 10000, CLOCK + 9000);        /* ... and doubled by the network */
+        say_checkpoint(id, CLOCK + 8000, CLOCK + 7000);         /* an older one, late */
+        assert_int_equal(saved_of(id), saved_ms);
+        assert_int_equal(core_last_seq(world.live.core), records);
+        world_tick(&world, 5000);
+        say_checkpoint(id, CLOCK + 14000, CLOCK + 13500);       /* it took 6 s to come */
+        assert_in_range(saved_of(id), 13490, 13520);
+        say_checkpoint(id, CLOCK + 20000, CLOCK + 90000);       /* from the future: it is now */
+        assert_in_range(saved_of(id), 19990, 20010);
+        say_checkpoint(id, CLOCK + 20000, 1);                   /* from before the run */
+        assert_in_range(saved_of(id), 19990, 20010);
+}
+
 /* The checkpoint signal ends many a program. */
 static void work_that_leaves_before_its_notice_is_over_has_not_failed(void **state)
 {
         (void)state;
         uint64_t id = tell_one();
-        int64_t until = notice_of(id);
-        for (unsigned m = 0; m < 4; m++) {
-                json_decref(world_report(&world, node_of(id, m), run(id, m, TERMED)));
-                assert_int_equal(world.err.code, ERR_OK);
-        }
-        assert_true(world_work(&world, id)->epoch > 0);
-        while (world.now_ms < until) {
-                world_tick(&world, 1000);
-                for (unsigned n = 1; n <= 3; n++) {
-                        char name[4];
-                        snprintf(name, sizeof name, "n%u", n);
-                        report(name, "[]");
-                }
-        }
+        assert_true(notice_of(id) > world.now_ms);
+        char node[4][8];
+        for (unsigned m = 0; m < 4; m++)
+                snprintf(node[m], sizeof node[m], "%s", node_of(id, m));
+        for (unsigned m = 0; m < 4; m++)
+                report(node[m], run(id, m, TERMED));
         assert_int_equal(world_work(&world, id)->epoch, 0);
         expect_row(id, "live");
         assert_int_equal(world_work(&world, id)->stops, 1);
+}
+
+/* Many a program that is told to end does so well, and is not done. */
+static void what_exits_well_after_term_waits_again(void **state)
+{
+        static const char *const ends[] = {"", ",\"told_to_end\":true"};
+
+        (void)state;
+        for (unsigned told = 0; told < 2; told++) {
+                char name[2] = {(char)('a' + told), '\0'}, end_of[100];
+                uint64_t id = world_job(&world, "web", name, 1);
+                const struct input asked = {.kind = INPUT_STOP_ASKED, .stop = {.workload = id}};
+                say(id, 0, RUNNING);
+                struct act *act = world_act(&world);
+                assert_int_equal(core_input(act, &asked, NULL, &world.err), 0);
+                world_commit(&world, act, NULL);
+                world_settle(&world);
+                snprintf(end_of, sizeof end_of, WELL "%s", ends[told]);
+                say(id, 0, end_of);
+                expect_row(id, told ? "live" : "succeeded");
+        }
+}
+
+/* The members that are ended because of it say nothing of why it failed. */
+static void a_gang_fails_as_its_first_member_did(void **state)
+{
+        (void)state;
+        uint64_t id = world_job(&world, "web", "gang", 6);
+        char is[32], detail[512], node[6][8];
+        for (unsigned m = 0; m < 6; m++)
+                snprintf(node[m], sizeof node[m], "%s", node_of(id, m));
+        report(node[4], run(id, 4, BADLY));
+        for (unsigned m = 0; m < 6; m++)
+                if (m != 4)
+                        report(node[m], run(id, m, TERMED));
+        world_row(&world, id, is, detail);
+        assert_string_equal(is, "failed");
+        check_has(detail, "\"exit_code\":3,\"signal\":0");
+}
+
+/* Once its first start is some seconds ago: what cannot run is not started again and again. */
+static void a_replica_that_ended_comes_back(void **state)
+{
+        static const char *const ends[] = {BADLY, WELL, TERMED};
+        struct submitted submitted;
+
+        (void)state;
+        assert_int_equal(world_submit(&world,
+                                      "{kind: Workload, name: s, tenant: web, each: {devices: 1},"
+                                      " service: {port: 80}, run: {command: [serve]}}",
+                                      NULL, &submitted),
+                         0);
+        world_settle(&world);
+        for (size_t e = 0; e < ARRAY_LEN(ends); e++) {
+                uint64_t id = submitted.first_id, epoch = world_work(&world, id)->epoch;
+                char node[8];
+                snprintf(node, sizeof node, "%s", node_of(id, 0));
+                report(node, run(id, 0, ends[e]));
+                world_tick(&world, 1000);
+                assert_int_equal(world_work(&world, id)->epoch, epoch);
+                world_tick(&world, 9000);
+                assert_true(world_work(&world, id)->epoch > epoch);
+                expect_row(id, "live");
+        }
+        assert_int_equal(world_cancel(&world, submitted.first_id, NULL), 0);
+        (void)say(submitted.first_id, 0, TERMED);
+        expect_row(submitted.first_id, "cancelled");
 }
 
 /* ---- silence ---- */
@@ -488,6 +628,35 @@ static void a_controller_that_slept_calls_nobody_silent(void **state)
         silence(node_of(id, 0));                        /* but not for ever */
 }
 
+static void a_clock_that_is_set_ends_no_lease(void **state)
+{
+        (void)state;
+        uint64_t id = world_job(&world, "web", "j", 1);
+        say(id, 0, RUNNING);
+        for (unsigned t = 0; t < 15; t++) {             /* the lease's 30 s, and many more by day */
+                world.now_ms += 14000;
+                world_tick(&world, 2000);
+                assert_true(is_up(node_of(id, 0)));
+        }
+        silence(node_of(id, 0));
+}
+
+static void what_ended_for_want_of_contact_is_lost_and_has_not_failed(void **state)
+{
+        (void)state;
+        uint64_t id = world_job(&world, "web", "j", 2);
+        uint64_t epoch = world_work(&world, id)->epoch;
+        json_t *told = say(id, 0, RUNNING);
+        assert_string_equal(json_string_value(json_object_get(told, "lost_contact")),
+                            "stop_at_lease");
+        say(id, 1, RUNNING);
+        say(id, 0, "\"phase\":\"exited\",\"signal\":15,\"lost_contact\":true");
+        assert_int_equal(world_work(&world, id)->epoch, epoch);         /* the other one ends first */
+        say(id, 1, TERMED);
+        expect_row(id, "live");
+        assert_int_not_equal(world_work(&world, id)->epoch, epoch);
+}
+
 static void generations_go_on_where_an_agent_stands(void **state)
 {
         (void)state;
@@ -562,12 +731,16 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
         const struct CMUnitTest tests[] = {
                 T(a_report_that_cannot_be_meant_is_refused),
+                T(agents_of_the_next_releases_are_answered_in_what_both_speak),
                 T(a_run_says_all_that_an_agent_needs),
                 T(what_an_agent_may_start_is_durable),
                 T(work_ends_as_its_processes_did),
                 T(what_is_said_of_another_run_means_nothing),
                 T(a_gang_goes_when_all_of_it_is_ready),
                 T(a_gang_ends_as_a_whole),
+                T(what_exits_well_after_term_waits_again),
+                T(a_gang_fails_as_its_first_member_did),
+                T(a_replica_that_ended_comes_back),
                 T(a_member_that_ended_well_lets_the_others_go_on),
                 T(cancelled_work_is_told_and_gone_when_its_processes_are),
                 T(a_cancel_outlives_the_controller_and_the_node),
@@ -580,6 +753,9 @@ int main(void)
                 T(a_controller_that_slept_calls_nobody_silent),
                 T(generations_go_on_where_an_agent_stands),
                 T(a_restarted_controller_waits_a_lease),
+                T(a_checkpoint_counts_from_when_it_was_made),
+                T(a_clock_that_is_set_ends_no_lease),
+                T(what_ended_for_want_of_contact_is_lost_and_has_not_failed),
                 T(a_broken_device_ends_its_work_and_stays_broken),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

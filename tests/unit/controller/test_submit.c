@@ -47,13 +47,19 @@ static void expect_row(uint64_t id, const char *wanted)
         assert_string_equal(is, wanted);
 }
 
-static void finish(uint64_t id, enum input_kind kind)
+/* Decided, and not durable yet. */
+static void finish_soon(uint64_t id, enum input_kind kind)
 {
         const struct input input = {.kind = kind, .workload = id};
         struct act *act = world_act(&world);
         if (core_input(act, &input, NULL, &world.err) < 0)
                 fail_msg("%s", world.err.text);
         world_commit(&world, act, NULL);
+}
+
+static void finish(uint64_t id, enum input_kind kind)
+{
+        finish_soon(id, kind);
         world_settle(&world);
 }
 
@@ -149,6 +155,19 @@ static void a_service_is_its_replicas(void **state)
         world_tick(&world, 2000);
         for (uint32_t i = 0; i < 3; i++)
                 assert_true(world_work(&world, submitted.first_id + i)->epoch > 0);
+}
+
+/* Whoever submits one behind the other never hears that there is no such work. */
+static void what_is_just_ending_is_neither_there_nor_gone(void **state)
+{
+        (void)state;
+        struct submitted first, second;
+        assert_int_equal(submit("name: a", &first), 0);
+        finish_soon(first.first_id, INPUT_EXITED);
+        assert_int_equal(submit("name: b, after: [a]", &second), -ERR_CANCELLED);
+        check_has(world.err.text, "try again");
+        assert_int_equal(submit("name: b, after: [a]", &second), 0);
+        assert_false(holds(second.first_id) & HOLD_AFTER);
 }
 
 static void work_waits_for_the_good_end_of_what_it_comes_after(void **state)
@@ -285,6 +304,7 @@ int main(void)
                 T(an_array_that_fails_half_way_leaves_nothing),
                 T(a_document_too_large_for_so_many_is_refused_before),
                 T(a_service_is_its_replicas),
+                T(what_is_just_ending_is_neither_there_nor_gone),
                 T(work_waits_for_the_good_end_of_what_it_comes_after),
                 T(work_after_what_failed_is_refused),
                 T(work_after_an_array_waits_for_all_its_tasks),

@@ -124,13 +124,11 @@ static void facts_begin_and_end_runs(void **state)
         assert_int_equal(work->members[2].phase, PHASE_UNKNOWN);
         work->members[0].phase = PHASE_RUNNING;
         work->ending = true;
-        work->wish = WISH_RESTART;
         follow(works, FACT_REQUEUED, 1, 80);
         assert_int_equal(work->epoch, 0);
         assert_int_equal(work->stops, 1);
         assert_int_equal(work->members_count, 0);
         assert_false(work->ending);
-        assert_int_equal(work->wish, WISH_NONE);
         follow(works, FACT_ALLOCATED, 1, 90);
         assert_int_equal(work->epoch, 90);
         assert_int_equal(work->members[0].phase, PHASE_UNKNOWN);

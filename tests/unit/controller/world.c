@@ -11,6 +11,7 @@
 #include "engine/memo.h"
 #include "engine/model.h"
 #include "proto/model_doc.h"
+#include "proto/protocol.h"
 #include "store/store.h"
 
 const char world_pool[] =
@@ -85,6 +86,11 @@ static void make_models(struct world *world)
              &world->err, "device models");
 }
 
+static int64_t steady(void *arg)
+{
+        return ((const struct world *)arg)->steady_ms;
+}
+
 int world_try_start(struct world *world)
 {
         struct core_setup setup = {.bounds = {.nodes_max = 16, .workloads_max = 256},
@@ -99,7 +105,9 @@ int world_try_start(struct world *world)
                 return rc;
         make_models(world);
         setup.models = world->models;
-        world->live = (struct live){.lease_ms = LEASE_MS_DEFAULT};
+        world->live = (struct live){.lease_ms = LEASE_MS_DEFAULT,
+                                    .steady_ms = steady,
+                                    .steady_arg = world};
         rc = live_open(&world->live, &setup, world->simulate, world->now_ms, &world->told,
                        &world->err);
         world->is_up = rc == 0;
@@ -251,6 +259,7 @@ int world_cancel(struct world *world, uint64_t id, struct ack *ack)
 void world_tick(struct world *world, int64_t after_ms)
 {
         world->now_ms += after_ms;
+        world->steady_ms += after_ms > 0 ? after_ms : 0;        /* a clock that is set back */
         must(live_tick(&world->live, world->now_ms, &world->err), &world->err, "tick");
         world_settle(world);
 }
@@ -280,7 +289,7 @@ json_t *world_exchange(struct world *world, const char *name, json_t *report)
 
         world->err = (struct err){0};
         if (node && node->described)
-                rc = exchange_read(node, report, world->now_ms, &seen, &world->err);
+                rc = exchange_read(node, report, world->now_ms, world->steady_ms, &seen, &world->err);
         if (rc == 0)
                 rc = take_report(world, node, report);
         if (rc == 0)
@@ -300,7 +309,7 @@ json_t *world_report(struct world *world, const char *name, const char *runs)
         if (!list)
                 abort();
         return world_exchange(world, name,
-                              json_pack("{s:i,s:s,s:s,s:I,s:o}", "protocol", EXCHANGE_PROTOCOL,
+                              json_pack("{s:i,s:s,s:s,s:I,s:o}", "protocol", PROTOCOL_MAX,
                                         "agent", "0.1", "boot", "b", "seen",
                                         (json_int_t)(node ? node->generation : 0), "runs", list));
 }

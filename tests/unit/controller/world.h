@@ -35,6 +35,7 @@ struct world {
         bool is_up;
         struct live live;
         int64_t now_ms;
+        int64_t steady_ms;              /* the clock of leases: goes on with world_tick() */
         struct core_recovery told;
         struct who who;                 /* who submits: an operator */
         struct err err;

@@ -47,7 +47,6 @@ static void work_is_told_as_late_as_possible_and_starts_elsewhere(void **state)
         assert_int_equal(told->noticed.leave_by_ms, T0 + 2 * H);
         tick_at(115 * M);
         assert_int_equal(count_facts(FACT_NOTICED), 0);         /* once */
-        must_fail(&(struct input){.kind = INPUT_STOPPED, .workload = 1}, -ERR_INPUT, "notice");
         leave(INPUT_CHECKPOINTED, 1);
         join("b", GPU, 4);
         at(2 * H);

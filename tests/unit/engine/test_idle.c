@@ -307,7 +307,6 @@ static void idle_work_is_told_and_gone_after_its_notice(void **state)
         assert_int_equal(pool->accounts->stopped_units, 0);     /* not for capacity */
         tick_at(3 * H + M);
         assert_int_equal(count_facts(FACT_NOTICED), 0);
-        must_fail(&(struct input){.kind = INPUT_STOPPED, .workload = 1}, -ERR_INPUT, "notice");
         at(3 * H + 10 * M);
         leave(INPUT_STOPPED, 1);
         assert_int_equal(find_fact(FACT_RELEASED)->released.cause, RELEASE_IDLE);

@@ -153,6 +153,26 @@ static void what_a_checkpoint_holds_is_not_lost(void **state)
         assert_true(row("-", METHOD_WHOLE, STANDING_PROTECTED)->lost[LOSS_NODE] == D * 1500);
 }
 
+static void a_checkpoint_that_is_told_late_saves_what_it_held(void **state)
+{
+        (void)state;
+        struct input late = {.kind = INPUT_CHECKPOINTED};
+
+        join("a", "V100-16", 1);
+        open_ledger(&(struct ledger_bounds){0});
+        come(ask(1, 1));
+        now_ms += 6000;
+        late.checkpoint.workload = 1;
+        late.checkpoint.age_ms = 2000;
+        step(late);
+        late.checkpoint.age_ms = 4000;          /* an older one: it takes nothing back */
+        step(late);
+        late.checkpoint.age_ms = 60000;         /* older than the run */
+        step(late);
+        step((struct input){.kind = INPUT_NODE_FAILED, .node_name = name("a")});
+        assert_true(row("-", METHOD_WHOLE, STANDING_PROTECTED)->lost[LOSS_NODE] == D * 2000);
+}
+
 static void nodes_that_can_not_be_used_are_told_apart(void **state)
 {
         (void)state;
@@ -607,6 +627,7 @@ int main(void)
                 TEST(a_period_cuts_a_run_in_two),
                 TEST(restarts_and_overdue_endings_are_not_work),
                 TEST(what_a_checkpoint_holds_is_not_lost),
+                TEST(a_checkpoint_that_is_told_late_saves_what_it_held),
                 TEST(nodes_that_can_not_be_used_are_told_apart),
                 TEST(cutting_a_device_takes_time_where_nodes_report_it),
                 TEST(free_devices_that_nothing_fits_are_stranded),

@@ -31,14 +31,28 @@ static void it_is_told_and_waits_again_in_its_old_place(void **state)
         must_ask(1, 10000);
         assert_int_equal(find_fact(FACT_NOTICED)->noticed.cause, NOTICE_ASKED);
         assert_int_equal(find_fact(FACT_NOTICED)->noticed.until_ms, 15000);
-        now_ms = 14999;
-        must_fail(&(struct input){.kind = INPUT_STOPPED, .workload = 1}, -ERR_INPUT, "notice");
         now_ms = 15000;
         leave(INPUT_STOPPED, 1);
         assert_int_equal(find_fact(FACT_REQUEUED)->requeued.cause, RELEASE_ASKED);
         assert_int_equal(find_fact(FACT_REQUEUED)->requeued.lost_ms, 14000);
         assert_false(find_fact(FACT_REQUEUED)->requeued.counts);        /* as a stop of the day */
         assert_true(is_placed(1));              /* it came before the other */
+        assert_true(is_waiting(2));
+}
+
+static void who_leaves_before_its_notice_is_over_leaves_a_place(void **state)
+{
+        const struct input stopped = {.kind = INPUT_STOPPED, .workload = 1};
+
+        (void)state;
+        now_ms = 5000;
+        must_fail(&stopped, -ERR_INPUT, "told");
+        must_ask(1, 10000);
+        now_ms = 6000;
+        leave(INPUT_STOPPED, 1);
+        assert_int_equal(find_fact(FACT_REQUEUED)->requeued.cause, RELEASE_ASKED);
+        assert_int_equal(find_fact(FACT_REQUEUED)->requeued.lost_ms, 5000);
+        assert_true(is_placed(1));
         assert_true(is_waiting(2));
 }
 
@@ -70,6 +84,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(it_is_told_and_waits_again_in_its_old_place,
+                                                open_one, close_pool),
+                cmocka_unit_test_setup_teardown(who_leaves_before_its_notice_is_over_leaves_a_place,
                                                 open_one, close_pool),
                 cmocka_unit_test_setup_teardown(at_once_and_once_only, open_one, close_pool),
                 cmocka_unit_test_setup_teardown(what_ends_by_itself_meanwhile_has_ended, open_one,

@@ -130,9 +130,28 @@ static void hashes_tell_tokens_apart(void **state)
         assert_false(token_hash_equal(hash_a, hash_b));
 }
 
+static void a_hash_comes_back_from_its_text(void **state)
+{
+        (void)state;
+        uint8_t hash[TOKEN_HASH_BYTES], again[TOKEN_HASH_BYTES];
+        char text[TOKEN_HASH_TEXT_MAX];
+        struct token token;
+        token_make(&token);
+        token_hash(&token, hash);
+        token_hash_text(hash, text);
+        assert_true(token_hash_parse(text, again));
+        assert_memory_equal(hash, again, sizeof hash);
+        assert_false(token_hash_parse(NULL, again));
+        assert_false(token_hash_parse("", again));
+        assert_false(token_hash_parse(text + 1, again));
+        text[5] = 'g';
+        assert_false(token_hash_parse(text, again));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_hash_comes_back_from_its_text),
                 cmocka_unit_test(a_token_s_text_gives_the_token_back),
                 cmocka_unit_test(the_form_is_fixed),
                 cmocka_unit_test(every_single_wrong_character_is_seen),

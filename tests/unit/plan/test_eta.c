@@ -17,11 +17,12 @@ static void an_estimate_is_kept_until_the_start(void **state)
 {
         (void)state;
         static const struct { struct eta_set eta; int rc; const char *names; } rows[] = {
-                { { 9, 1000, 2000, 90 }, -ERR_NOT_FOUND, "9" },
-                { { 2, 2000, 1000, 90 }, -ERR_RANGE, "p50" },
-                { { 2, -1, 1000, 90 }, -ERR_RANGE, "p50" },
-                { { 2, 0, RUN_MS_MAX + 1, 90 }, -ERR_RANGE, "100 years" },
-                { { 2, 0, 1000, 101 }, -ERR_RANGE, "100" },
+                { { 9, 1000, 2000, 90, 0 }, -ERR_NOT_FOUND, "9" },
+                { { 2, 2000, 1000, 90, 0 }, -ERR_RANGE, "p50" },
+                { { 2, -1, 1000, 90, 0 }, -ERR_RANGE, "p50" },
+                { { 2, 0, RUN_MS_MAX + 1, 90, 0 }, -ERR_RANGE, "100 years" },
+                { { 2, 0, 1000, 101, 0 }, -ERR_RANGE, "100" },
+                { { 2, 0, 1000, 90, -1 }, -ERR_RANGE, "100 years" },
         };
         join("n", "T4", 1);
         submit(ask(1, 1));
@@ -31,7 +32,7 @@ static void an_estimate_is_kept_until_the_start(void **state)
                           rows[i].names);
         uint64_t hash = state_hash(pool);
         const struct workload *waits = &pool->workloads[state_workload(pool, 2)];
-        must(&(struct input){.kind = INPUT_ETA_SET, .eta = {2, 5000, 60000, 90}});
+        must(&(struct input){.kind = INPUT_ETA_SET, .eta = {2, 5000, 60000, 90, 0}});
         assert_int_equal(count_facts(FACT_ETA_SET), 1);
         assert_true(state_hash(pool) == hash);          /* nothing is decided from it */
         assert_int_equal(waits->eta_at_ms, now_ms);
@@ -42,13 +43,13 @@ static void an_estimate_is_kept_until_the_start(void **state)
         assert_int_equal(explain(memo, pool, 2, now_ms, &explanation, NULL), 0);
         assert_true(explanation.eta_known);
         assert_int_equal(explanation.eta_p90_ms, now_ms + 60000);
-        must(&(struct input){.kind = INPUT_ETA_SET, .eta = {2, 5000, 60000, 0}});
+        must(&(struct input){.kind = INPUT_ETA_SET, .eta = {2, 5000, 60000, 0, 0}});
         assert_int_equal(waits->eta_at_ms, 0);          /* there is none any more */
-        must(&(struct input){.kind = INPUT_ETA_SET, .eta = {2, 5000, 60000, 90}});
+        must(&(struct input){.kind = INPUT_ETA_SET, .eta = {2, 5000, 60000, 90, 0}});
         leave(INPUT_EXITED, 1);
         assert_true(is_placed(2));
         assert_int_equal(waits->eta_at_ms, 0);
-        must(&(struct input){.kind = INPUT_ETA_SET, .eta = {2, 1, 2, 90}});
+        must(&(struct input){.kind = INPUT_ETA_SET, .eta = {2, 1, 2, 90, 0}});
         assert_int_equal(seen_count, 0);                /* too late */
 }
 
@@ -281,6 +282,56 @@ static void check_clones(void)
         assert_true(figures.eta_estimated_pct == 0);
 }
 
+/* What a log says was told, and when it started, gives what was learnt. */
+static void what_was_told_is_learnt_from_a_log(void **state)
+{
+        (void)state;
+        const struct eta_options options = {.tick_ms = 15000};
+        struct eta *eta = eta_new(pool, &options);
+        assert_non_null(eta);
+        for (uint64_t id = 1; id <= 2 * ETA_ENOUGH; id++) {
+                struct eta_set told = {.workload = id, .raw_ms = 60000};
+                if (id > ETA_ENOUGH)
+                        told.p50_ms = told.p90_ms = 100000;
+                must(&(struct input){.kind = INPUT_TICKED});
+                assert_int_equal(eta_told(eta, &told, now_ms, NULL), 0);
+                assert_true(eta_was_told(eta, id));
+                /* Every fourth one takes longer than its p90. */
+                eta_started(eta, id, now_ms + (id % 4 == 0 ? 100001 : 100000));
+                assert_false(eta_was_told(eta, id));
+        }
+        struct eta_learnt small = eta_learnt(eta, ETA_SMALL), wide = eta_learnt(eta, ETA_WIDE);
+        assert_int_equal(small.starts, 2 * ETA_ENOUGH);
+        assert_int_equal(small.told, ETA_ENOUGH);
+        assert_int_equal(small.coverage_pct, 75);
+        assert_int_equal(wide.starts, 0);
+        assert_int_equal(wide.coverage_pct, 0);
+        eta_free(eta);
+}
+
+static void an_answer_can_be_ended(void **state)
+{
+        (void)state;
+        volatile int cancel = 1;
+        const struct eta_options options = {.tick_ms = 15000, .cancel = &cancel};
+        join("n", "T4", 1);
+        submit(ask(1, 1));
+        submit(ask(2, 1));
+        struct eta *eta = eta_new(pool, &options);
+        const uint64_t asked = 2;
+        struct eta_set answer;
+        struct err err = {0};
+        assert_non_null(eta);
+        const struct policy placement = {.kind = POLICY_AUTO};
+        assert_int_equal(eta_answer(eta, placement, now_ms, &asked, 1, &answer, &err),
+                         -ERR_CANCELLED);
+        cancel = 0;
+        assert_int_equal(eta_answer(eta, placement, now_ms, &asked, 1, &answer, &err), 0);
+        assert_true(answer.raw_ms > 0);
+        assert_false(eta_was_told(eta, 2));
+        eta_free(eta);
+}
+
 static void a_replay_foretells_and_decides_the_same(void **state)
 {
         (void)state;
@@ -322,6 +373,9 @@ int main(void)
                                                 close_pool),
                 cmocka_unit_test_setup_teardown(too_little_known_is_no_estimate, open_pool,
                                                 close_pool),
+                cmocka_unit_test_setup_teardown(what_was_told_is_learnt_from_a_log, open_pool,
+                                                close_pool),
+                cmocka_unit_test_setup_teardown(an_answer_can_be_ended, open_pool, close_pool),
                 cmocka_unit_test(a_replay_foretells_and_decides_the_same),
         };
         return cmocka_run_group_tests(tests, models_load, models_drop);

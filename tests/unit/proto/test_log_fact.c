@@ -157,8 +157,11 @@ static void check_input_kind(enum input_kind kind)
         case INPUT_EXITED:
         case INPUT_FAILED:
         case INPUT_STOPPED:
-        case INPUT_CHECKPOINTED:
+        case INPUT_LOST:
                 INPUT_MEMBER(kind, workload);
+                break;
+        case INPUT_CHECKPOINTED:
+                INPUT_MEMBER(kind, checkpoint);
                 break;
         case INPUT_STOP_ASKED:
                 INPUT_MEMBER(kind, stop);

@@ -122,6 +122,7 @@ static void a_service_is_a_request_for_each_replica(void **state)
         assert_int_equal(it.form.spread, SPREAD_NODE);
         assert_int_equal(it.form.members, 1);
         assert_true(it.service && it.serve);
+        assert_int_equal(it.retries, UINT16_MAX);       /* a replica that ended comes back */
 }
 
 static void without_a_policy_there_are_no_tenants(void **state)

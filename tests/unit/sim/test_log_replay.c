@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "controller/core.h"
+#include "engine/price.h"
 #include "sim/log_replay.h"
 #include "sim/log_runs.h"
 #include "sim/log_source.h"
@@ -106,6 +107,54 @@ static void try_word(struct log_world *world)
         assert_true(vocab_name(core_state(world->core)->vocab, word, NULL) > 0);
 }
 
+/* What a worker tells: prices for a demand, or when work that waits may start. */
+static void plan_demand(struct log_world *world)
+{
+        struct price_plan *plan = mem_new(1, sizeof *plan);
+        const struct input input = {.kind = INPUT_PLAN_SET, .plan = draw(8) ? plan : NULL};
+        assert_non_null(plan);
+        plan->hash = draw(UINT64_MAX);
+        plan->revision = world->workloads;
+        plan->priced = draw(2);
+        plan->shapes_count = 1 + (uint32_t)draw(3);
+        for (uint32_t s = 0; s < plan->shapes_count; s++)
+                plan->shapes[s] = (struct price_shape){.cpu_milli = (uint32_t)draw(9000),
+                                                       .share_milli = 1000,
+                                                       .devices = (uint8_t)(1 + s),
+                                                       .models = UINT64_MAX,
+                                                       .weight = 1 + draw(50)};
+        plan->table.models_len = plan->priced ? 40 : 0;
+        for (uint32_t m = 0; m < plan->table.models_len; m++)
+                for (unsigned i = 0; i <= PRICE_DEVICES_MAX; i++)
+                        plan->table.models[m].idle[i][0] = (int32_t)draw(126000);
+        log_world_input(world, &input);
+        mem_free(plan);
+}
+
+static void foretell(struct log_world *world)
+{
+        struct input input = {.kind = INPUT_ETA_SET};
+        input.eta = (struct eta_set){.workload = 1 + draw(world->workloads + 1),
+                                     .p50_ms = (int64_t)draw(100000),
+                                     .p90_ms = 100000 + (int64_t)draw(100000),
+                                     .coverage_pct = (uint8_t)draw(101),
+                                     .raw_ms = (int64_t)draw(50000)};
+        if (log_world_lives(world, input.eta.workload))
+                log_world_input(world, &input);
+}
+
+/* Now and then; the life goes on as it would without. */
+static void be_told(struct log_world *world)
+{
+        uint64_t kept = seed;
+        uint64_t what = draw(8);
+        if (what == 0)
+                plan_demand(world);
+        else if (what < 3)
+                foretell(world);
+        seed = kept;
+}
+
 static void live_a_step(struct log_world *world)
 {
         world->now_ms += (int64_t)draw(20000);
@@ -123,6 +172,7 @@ static void live_a_step(struct log_world *world)
                 log_world_tick(world, world->now_ms);
         }
         log_world_stop_due(world);
+        be_told(world);
 }
 
 /* `steps` of it; some of them end the controller, or make a snapshot. */

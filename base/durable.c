@@ -1,4 +1,4 @@
-#include "agent/durable.h"
+#include "base/durable.h"
 
 #include <dirent.h>
 #include <errno.h>

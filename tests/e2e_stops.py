@@ -1,0 +1,237 @@
+"""Stories of work that is told to stop: preemption, drains, cancels, limits of time."""
+import json
+import time
+
+from e2e_story import BEATS, Story, check, ms_of
+
+# Saves when it is told to, works on a little, and ends; goes on from where it was.
+SAVES = r"""
+[ -e saved ] && say "resumes" "$(cat saved)"
+told() {
+        say told; cp "$BERTH_NOTICE_FILE" notice
+        echo 42 >saved; touch "$BERTH_CHECKPOINT_FILE"; say saved
+        n=0; while [ $n -lt 20 ]; do sleep 0.05; n=$((n + 1)); done
+        say leaves; exit 75
+}
+trap told USR1
+""" + BEATS
+# Takes note of what it is told, and goes on.
+DEAF = r"""
+trap 'say told' USR1
+trap 'say term' TERM
+""" + BEATS
+SIGNAL = {"every": "1h", "within": "1s", "signal": "USR1"}
+
+
+def lost(story, name):
+    rows = story.events(name, "requeued")
+    check(rows, f"{name} was not queued again")
+    return rows[-1]["lost_ms"]
+
+
+def story_preempted_and_saved(programs, folder):
+    """A promise takes the place of work that saves when told; it goes on from there."""
+    with Story(programs, folder, notice="20s") as it:
+        it.submit("victim", SAVES, devices=2, checkpoint=SIGNAL)
+        it.wait_said("victim", "beat", 10)
+        it.submit("promised", devices=2, tenant="web")
+        row = it.wait("victim", "stopping", "queued")
+        check(row["state"] == "queued" or row["notice"]["cause"] == "preemption", f"cause of {row}")
+        it.wait("promised", "running")
+        started = it.wait_said("promised", "start")[0]
+        leaves = it.wait_said("victim", "leaves")[0]
+        notice = open(it.pool.jobs + "/notice", encoding="utf-8").read()
+        check('"until_ms"' in notice and '"preemption"' in notice, f"the notice file is {notice}")
+        check(started[0] >= leaves[0], "two had the devices")
+        check(started[0] < json.loads(notice)["until_ms"], "it waited for the end of the notice")
+        row = it.wait("victim", "queued")
+        check(row["stops"] == 1, f"stops are {row['stops']}")
+        wrong = lost(it, "victim") - (leaves[0] - it.said("victim", "saved")[0][0])
+        check(abs(wrong) < 900, f"lost_ms is wrong by {wrong} ms")
+        it.go("promised")
+        it.wait("promised", "succeeded")
+        check(it.wait_said("victim", "resumes")[0][2] == "42", "it lost its checkpoint")
+        it.go("victim")
+        it.wait("victim", "succeeded")
+        check(len(it.said("victim", "told")) == 1, "it was told more than once")
+
+
+def story_preempted_and_deaf(programs, folder):
+    """Long: a victim that stays gets TERM when its notice is over, and KILL ten seconds later."""
+    with Story(programs, folder, notice="2s") as it:
+        it.submit("victim", DEAF, devices=2, checkpoint=SIGNAL)
+        begin = it.wait_said("victim", "beat")[0][0]
+        it.submit("promised", devices=2, tenant="web")
+        notice = it.wait("victim", "stopping")["notice"]
+        it.wait("promised", "running")
+        end = it.said("victim", "beat")[-1][0]
+        term = it.said("victim", "term")
+        check(len(it.said("victim", "told")) == 1, "it was not told once")
+        check(term and term[0][0] >= ms_of(notice["until"]), "TERM before the notice was over")
+        check(end >= term[0][0] + 9500, "KILL before ten seconds were over")
+        check(it.wait_said("promised", "start")[0][0] >= end, "two had the devices")
+        it.wait("victim", "queued")
+        wrong = lost(it, "victim") - (end - begin)
+        check(abs(wrong) < 1500, f"all was lost; lost_ms is wrong by {wrong} ms")
+
+
+def story_controller_dies_in_a_notice(programs, folder):
+    """berthd is killed while a notice runs: it is neither repeated nor prolonged, and it holds."""
+    with Story(programs, folder, notice="4s") as it:
+        it.submit("victim", DEAF.replace("'say term'", "'say term; exit 0'"), devices=2,
+                  checkpoint=SIGNAL)
+        it.wait_said("victim", "beat")
+        it.submit("promised", devices=2, tenant="web")
+        notice = it.wait("victim", "stopping")["notice"]
+        it.wait_said("victim", "told")
+        it.pool.kill_berthd()
+        time.sleep(0.5)
+        it.pool.start_berthd()
+        again = it.row("victim")
+        check(again["notice"] == notice, f"the notice was {notice} and is {again}")
+        it.wait("promised", "running")
+        term = it.said("victim", "term")
+        check(len(it.said("victim", "told")) == 1, "it was told twice")
+        check(term and term[0][0] >= ms_of(notice["until"]), "TERM before the notice was over")
+        check(it.wait_said("promised", "start")[0][3] == "n1", "the place went to somebody else")
+        it.wait("victim", "queued")
+        check(it.row("victim")["stops"] == 1, "it counts twice")
+
+
+def story_controller_away_when_a_notice_ends(programs, folder):
+    """The agent keeps to a notice while berthd is away."""
+    with Story(programs, folder, notice="2s", lease="30s") as it:
+        it.submit("victim", DEAF.replace("'say term'", "'say term; exit 0'"), devices=2,
+                  checkpoint=SIGNAL)
+        it.wait_said("victim", "beat")
+        it.submit("promised", devices=2, tenant="web")
+        until_ms = ms_of(it.wait("victim", "stopping")["notice"]["until"])
+        it.wait_said("victim", "told")
+        it.pool.kill_berthd()
+        check(it.wait_said("victim", "term")[0][0] >= until_ms, "TERM before it was over")
+        it.pool.start_berthd()
+        it.wait("promised", "running")
+        check(it.wait("victim", "queued")["stops"] == 1, "it was not stopped once")
+
+
+def story_notice_withdrawn(programs, folder):
+    """Whoever the room was made for goes: the victim may stay, and its notice file goes."""
+    with Story(programs, folder, notice="20s") as it:
+        it.submit("victim", DEAF + "", devices=2, checkpoint=SIGNAL)
+        it.wait_said("victim", "beat")
+        it.submit("promised", devices=2, tenant="web")
+        it.wait("victim", "stopping")
+        it.wait_said("victim", "told")
+        it.pool.berth("cancel", "promised")
+        check(it.wait("victim", "running")["notice"] is None, "the notice is still there")
+        it.go("victim")
+        check(it.wait("victim", "succeeded")["stops"] == 0, "it counts as stopped")
+
+
+def story_drain_with_a_deadline(programs, folder):
+    """A node is empty by its deadline, its work goes on elsewhere; then it takes work again."""
+    with Story(programs, folder, nodes=2, notice="1s") as it:
+        it.submit("moves", SAVES, devices=2, checkpoint=SIGNAL)
+        node = it.wait_said("moves", "start")[0][3]
+        other = "n2" if node == "n1" else "n1"
+        by = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 4))
+        it.pool.berth("drain", node, "--by", by, "--reason", "fan")
+        again = it.wait_said("moves", "start", 2)[1]
+        check(again[3] == other, f"it went to {again[3]}")
+        check(it.said("moves", "leaves")[-1][0] <= ms_of(by), "the node was not empty by then")
+        it.submit("later", devices=2)
+        row = it.wait("later", "queued")
+        check(row["verdict"] == "WAIT_CAPACITY", f"a drained node: {row['verdict']}")
+        it.pool.berth("undrain", node)
+        check(it.wait_said("later", "start")[0][3] == node, "the node does not take work again")
+        for name in ("moves", "later"):
+            it.go(name)
+            it.wait(name, "succeeded")
+
+
+def story_preempted_by_an_operator(programs, folder):
+    """An operator stops work with notice; it waits, and starts again."""
+    with Story(programs, folder, notice="1s") as it:
+        it.submit("work", SAVES, checkpoint=SIGNAL)
+        it.wait_said("work", "beat")
+        it.pool.berth("preempt", "work", status=2)              # why?
+        it.pool.berth("preempt", "work", "--reason", "repair")
+        it.wait_said("work", "resumes")
+        it.go("work")
+        check(it.wait("work", "succeeded")["stops"] <= 1, "it was stopped more than once")
+
+
+def story_cancelled_in_each_state(programs, folder):
+    """Queued, starting, running, told to stop: what is cancelled ends, and nothing is left."""
+    with Story(programs, folder, notice="20s") as it:
+        it.submit("running", devices=2)
+        it.wait_said("running", "beat")
+        it.submit("queued", devices=2)
+        it.wait("queued", "queued")
+        it.pool.berth("cancel", "queued", "--reason", "not needed")
+        it.wait("queued", "cancelled")
+        it.pool.berth("cancel", "running")
+        it.wait("running", "cancelled")
+        with it.paused("n1"):
+            it.submit("starting", devices=2)
+            it.wait("starting", "starting")
+            it.pool.berth("cancel", "starting")
+        it.wait("starting", "cancelled")
+        check(not it.said("queued"), "what was cancelled in the queue has run")
+        it.submit("stopping", DEAF.replace("'say term'", "'say term; exit 0'"), devices=2,
+                  checkpoint=SIGNAL)
+        it.wait_said("stopping", "beat")
+        it.submit("promised", devices=2, tenant="web")
+        it.wait("stopping", "stopping")
+        it.pool.berth("cancel", "stopping")
+        it.wait("stopping", "cancelled")
+        it.wait("promised", "running")
+        it.pool.berth("cancel", "promised")
+        it.wait("promised", "cancelled")
+        it.must_be_gone()
+        it.pool.berth("cancel", "running", status=3)            # it has ended
+
+
+def story_time_limit(programs, folder):
+    """What runs longer than it said is ended."""
+    with Story(programs, folder) as it:
+        it.submit("long", time_limit="1s")
+        row = it.wait("long", "timed_out")
+        check(row["exit_code"] is None or row["cause"] == "timed_out", f"{row}")
+        beats = it.said("long", "beat")
+        check(beats[-1][0] - beats[0][0] >= 800, "it was ended too early")
+        it.must_be_gone()
+
+
+def story_deaf_to_term(programs, folder):
+    """Long: cancelled work that ignores TERM, with children that left its session, is killed."""
+    with Story(programs, folder) as it:
+        it.submit("deaf", "trap '' TERM; setsid sh -c 'trap \"\" TERM; sleep 77' & " + BEATS)
+        it.wait_said("deaf", "beat")
+        it.pool.berth("cancel", "deaf")
+        check(it.row("deaf")["state"] == "cancelling", "not cancelling")
+        it.wait("deaf", "cancelled")
+        check(not it.pool.left(), "it counts as gone, and it is not")
+
+
+def story_hold_release_restart(programs, folder):
+    """What is held waits until it is released; a restart runs it anew."""
+    with Story(programs, folder) as it:
+        it.submit("held", hold=True)
+        check(it.row("held")["verdict"] == "HELD", "it is not held")
+        it.pool.berth("release", "held")
+        first = it.wait_said("held", "start")[0]
+        it.wait_said("held", "beat")
+        it.pool.berth("restart", "held")
+        second = it.wait_said("held", "start", 2)[1]
+        check(second[4] != first[4], "the same epoch")
+        it.go("held")
+        it.wait("held", "succeeded")
+        it.submit("later", hold=False)
+        it.wait_said("later", "beat")
+        it.pool.berth("hold", "later")                          # running work goes on
+        check(it.row("later")["state"] == "running", "a hold stopped it")
+        it.go("later")
+        it.wait("later", "succeeded")
+
+

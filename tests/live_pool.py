@@ -1,0 +1,191 @@
+"""A whole pool of real processes: berthd, a berth-agent for each node, and the work they start.
+
+For e2e.py and live_hour.py. The devices are simulated; all else is what users have. Work
+carries JOBS in its environment, a folder of the pool: that is how what is left of it is found.
+"""
+import http.client
+import json
+import os
+import signal
+import subprocess
+import time
+
+from kill_daemon import Connection, call
+
+ENDED = {"succeeded", "failed", "cancelled", "timed_out", "lost", "refused", "stopped"}
+WAIT_S = 60             # for what takes a moment: a sanitized program on a busy machine is slow
+
+
+class Trouble(Exception):
+    """What should have been and was not, in words."""
+
+
+def until(what, words, seconds=WAIT_S):
+    """What `what` gives, as soon as that is something."""
+    end = time.monotonic() + seconds
+    while not (it := what()):
+        if time.monotonic() > end:
+            raise Trouble(f"waited {seconds:.0f} s in vain until {words}")
+        time.sleep(0.02)
+    return it
+
+
+class Child:
+    """A program that is started, killed and started again; its words go to a file."""
+
+    def __init__(self, log, command):
+        self.log, self.command, self.process = log, command, None
+        self.cpu_s = 0.0                # of those before, as far as they were looked at
+
+    def start(self):
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(self.command, stdout=log, stderr=log,
+                                            stdin=subprocess.DEVNULL, start_new_session=True)
+
+    def alive(self):
+        return self.process is not None and self.process.poll() is None
+
+    def end(self, number, seconds=WAIT_S):
+        """Its exit status, negative for a signal."""
+        status = self.process.poll()
+        if status is not None:
+            raise Trouble(f"{self.command[0]} ended by itself ({status}):\n{self.words()}")
+        self.cpu_s += self.cpu_now()
+        self.process.send_signal(number)
+        return self.process.wait(seconds)
+
+    def cpu_now(self):
+        """User and system time of the process so far."""
+        try:
+            with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as file:
+                fields = file.read().rsplit(")", 1)[1].split()
+        except OSError:
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def words(self):
+        with open(self.log, encoding="utf-8", errors="replace") as file:
+            return "".join(file.readlines()[-20:])
+
+
+class Pool:
+    """`folder` gets all files; `nodes` are those that get an agent."""
+
+    def __init__(self, programs, folder, pool, policy, nodes, *options):
+        self.programs, self.folder = programs, folder
+        self.socket = os.path.join(folder, "s")
+        self.url = "unix:" + self.socket
+        self.store = os.path.join(folder, "pool.db")
+        self.jobs = os.path.join(folder, "jobs")        # what jobs write
+        os.makedirs(self.jobs, exist_ok=True)
+        self.write("pool.yaml", pool)
+        self.write("policy.yaml", policy)
+        self.berthd = Child(self.path("berthd.log"), [
+            programs["berthd"], "--store", self.store, "--listen", self.url,
+            "--pool", self.path("pool.yaml"), "--policy", self.path("policy.yaml"), *options])
+        self.agents = {node: Child(self.path(f"agent-{node}.log"), [
+            programs["berth-agent"], "--url", self.url, "--node", node, "--pool",
+            self.path("pool.yaml"), "--state", self.path(f"agent-{node}"), "--runs-as", "self",
+            "--cgroup", "none"]) for node in nodes}
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    # ---- its processes ----
+
+    def start(self):
+        self.start_berthd()
+        for agent in self.agents.values():
+            agent.start()
+        until(lambda: self.get("/v1/pool")["nodes_up"] == len(self.agents), "all agents are there")
+
+    def start_berthd(self):
+        self.berthd.start()
+        until(self.answers, "berthd answers")
+
+    def answers(self):
+        if not self.berthd.alive():
+            raise Trouble("berthd does not start:\n" + self.berthd.words())
+        try:
+            return self.ask("GET", "/v1/pool")[0] == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def kill_berthd(self, number=signal.SIGKILL):
+        return self.berthd.end(number)
+
+    def end(self):
+        """Ends everything, the work too; findings are who made trouble."""
+        findings = []
+        for name, child in [("berthd", self.berthd), *self.agents.items()]:
+            if child.alive():
+                try:
+                    status = child.end(signal.SIGTERM)
+                except subprocess.TimeoutExpired:
+                    child.process.kill()
+                    child.process.wait()
+                    status = "it did not end"
+                if status != 0:
+                    findings.append(f"{name} ends badly ({status}):\n{child.words()}")
+        for pid in self.left():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        return findings
+
+    def left(self):
+        """Processes of the pool's work, with the supervisors beside them."""
+        marks = (f"JOBS={self.jobs}".encode(), self.folder.encode())
+        found = []
+        for name in os.listdir("/proc"):
+            if name.isdigit() and int(name) != os.getpid() and self.is_work(name, marks):
+                found.append(int(name))
+        return found
+
+    @staticmethod
+    def is_work(pid, marks):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if marks[0] in file.read().split(b"\0"):
+                    return True
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            return False
+        return b"run-supervisor" in words and any(word.startswith(marks[1]) for word in words)
+
+    # ---- what its users do ----
+
+    def ask(self, method, path, body=None, **headers):
+        """Status and body. OSError or HTTPException where there is no answer."""
+        connection = Connection(self.socket)
+        try:
+            return call(connection, method, path, body,
+                        {name.replace("_", "-"): text for name, text in headers.items()})
+        finally:
+            connection.close()
+
+    def get(self, path):
+        status, body = self.ask("GET", path)
+        if status != 200:
+            raise Trouble(f"GET {path}: {status} {body}")
+        return body
+
+    def berth(self, *words, status=0, stdin=None):
+        """Standard output of the command."""
+        done = subprocess.run([self.programs["berth"], *map(str, words)], input=stdin, text=True,
+                              capture_output=True, timeout=120, check=False,
+                              env=dict(os.environ, BERTH_URL=self.url))
+        if done.returncode != status:
+            raise Trouble(f"berth {' '.join(map(str, words))}: exit status {done.returncode}, not "
+                          f"{status}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def json(self, *words):
+        return json.loads(self.berth(*words, "--json"))
