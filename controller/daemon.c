@@ -585,6 +585,8 @@ static int serve(struct daemon *daemon, struct err *err)
         worker_end(daemon->worker);
         http_free(daemon->http);        /* closes the streams */
         crash_unwatch();
+        if (daemon->live.core && rc == 0)
+                alerts_end(daemon->live.alerts, api_now_ms());
         if (daemon->live.core && rc == 0 &&
             (live_count_usage(&daemon->live, api_now_ms(), err) < 0 ||
              core_finish(daemon->live.core, err) < 0))

@@ -153,6 +153,18 @@ static void post_token(struct http_exchange *exchange, const struct route_match 
         answer(exchange, "{\"id\":3,\"token\":\"berth_secret\"}");
 }
 
+static void post_acknowledge(struct http_exchange *exchange, const struct route_match *match,
+                             void *arg)
+{
+        const char *reason = http_header(exchange, "Berth-Reason");
+
+        (void)arg;
+        if (reason && strcmp(reason, "seen") == 0 && strcmp(route_param(match, "id"), "4") == 0)
+                answer(exchange, "{\"id\":4}");
+        else
+                problem_answer(exchange, 404, &(struct err){ERR_NOT_FOUND, "no alert fires"}, NULL);
+}
+
 static void get_tokens(struct http_exchange *exchange, const struct route_match *match, void *arg)
 {
         (void)match;
@@ -223,6 +235,7 @@ static const struct route table[] = {
         {HTTP_GET, "/v1/events", "getEvents", get_events},
         {HTTP_GET, "/v1/queue", "getQueue", get_queue},
         {HTTP_GET, "/v1/usage", "getUsage", get_usage},
+        {HTTP_POST, "/v1/alerts/{id}/acknowledge", "postAcknowledge", post_acknowledge},
         {HTTP_GET, "/v1/tokens", "getTokens", get_tokens},
         {HTTP_POST, "/v1/tokens", "postToken", post_token},
         {HTTP_DELETE, "/v1/tokens/{id}", "deleteToken", delete_token},
@@ -381,6 +394,9 @@ static void other_calls_print_what_was_answered(void **state)
                 {"preempt 7 --reason repairs", 0, "7: stopping. repairs\n", ""},
                 {"usage --by tenant,day", 0, "tenant      device-hours\ntenant,day           1.5\n",
                  ""},
+                {"alerts ack 4 --reason seen", 0, "alert 4 is acknowledged\n", ""},
+                {"alerts ack 5", 3, "", "no alert fires"},
+                {"alerts ack", 2, "", "`berth alerts ack ID`"},
                 {"policy revisions", 0, "       2  ana  growth\n", ""},
                 {"policy rollback 2", 0, "policy is revision 4, the same as 2\n", ""},
                 {"policy rollback 0", 2, "", "`berth policy revisions` lists them"},
