@@ -455,13 +455,17 @@ static void take_request(int listener, int *ret_fd, char ret_key[64])
         *ret_fd = fd;
 }
 
-/* Drops the first request without an answer; tells whether the second has the same key. */
-static void serve_twice(int listener)
+/* Drops the first request without an answer, or is busy; tells whether the second has the same key. */
+static void serve_twice(int listener, bool is_busy)
 {
+        static const char busy[] = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n"
+                                   "Content-Length: 0\r\n\r\n";
         char first[64], second[64], text[256], json[64];
         int fd;
 
         take_request(listener, &fd, first);
+        if (is_busy && write(fd, busy, sizeof busy - 1) < 0)
+                _exit(1);
         close(fd);
         take_request(listener, &fd, second);
         snprintf(json, sizeof json, "{\"id\":1,\"state\":\"%s\"}",
@@ -473,9 +477,8 @@ static void serve_twice(int listener)
         _exit(write(fd, text, (size_t)length) == length ? 0 : 1);
 }
 
-static void a_lost_answer_is_asked_for_with_the_same_key(void **state)
+static void ask_twice(bool is_busy)
 {
-        (void)state;
         struct sockaddr_un address = {.sun_family = AF_UNIX};
         char url[96];
         int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -485,7 +488,7 @@ static void a_lost_answer_is_asked_for_with_the_same_key(void **state)
         fflush(NULL);
         pid_t child = fork();
         if (child == 0)
-                serve_twice(listener);
+                serve_twice(listener, is_busy);
         close(listener);
         snprintf(url, sizeof url, "unix:%s", path_of("raw.sock"));
         setenv("BERTH_URL", url, 1);
@@ -497,6 +500,13 @@ static void a_lost_answer_is_asked_for_with_the_same_key(void **state)
         snprintf(url, sizeof url, "unix:%s", path_of("s.sock"));
         setenv("BERTH_URL", url, 1);
         unlink(path_of("raw.sock"));
+}
+
+static void a_lost_answer_is_asked_for_with_the_same_key(void **state)
+{
+        (void)state;
+        ask_twice(false);
+        ask_twice(true);                /* a server that is busy gets a second chance, too */
 }
 
 static int open_all(void **state)
