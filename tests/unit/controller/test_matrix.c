@@ -363,7 +363,8 @@ static void a_tenant_that_is_asked_for_is_seen_only_by_its_own(void **state)
         static const char *const paths[] = {
                 "/v1/queue?tenant=zebra", "/v1/tenants?tenant=zebra", "/v1/notices?tenant=zebra",
                 "/v1/usage?tenant=zebra", "/v1/fits?tenant=zebra",    "/v1/events?tenant=zebra",
-                "/v1/review?tenant=zebra", "/v1/reservations?tenant=zebra",
+                "/v1/reservations?tenant=zebra",
+                "/v1/review?tenant=zebra",
         };
         for (size_t p = 0; p < ARRAY_LEN(paths); p++)
                 for (unsigned role = 0; role <= MANAGER; role++) {
