@@ -386,7 +386,7 @@ class Hour:
                     row["state"] == "failed" and not body["name"].startswith("fails")) or (
                     row["state"] == "timed_out" and "time_limit" not in body):
                 self.find(f"workload {number} ({body['name']}) is {row['state']}: "
-                          f"{row['cause']} {row['summary']}")
+                          f"{row['cause']}")
             self.counts["stops"] += row["stops"]
         for number, row in rows.items():
             self.find(f"workload {number} ({row['name']}) was never acknowledged")
