@@ -37,6 +37,7 @@ static void copy_accounts(struct accounts *to, const struct accounts *from)
 
         *to = *from;
         to->times = kept.times;
+        to->versions = kept.versions;   /* for memos of this state: they only ever grow */
 #define X(table, length) \
         to->table = kept.table; \
         COPY(to->table, from->table, length);
