@@ -44,6 +44,11 @@ const struct doc_node *doc_root(const struct doc *doc, size_t index)
         return doc->roots[index];
 }
 
+const struct doc *doc_of(const struct doc_node *node)
+{
+        return node->doc;
+}
+
 enum doc_kind doc_kind(const struct doc_node *node)
 {
         return (enum doc_kind)node->kind;

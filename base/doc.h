@@ -66,6 +66,7 @@ void doc_free(struct doc *doc);                         /* NULL is fine */
 const char *doc_name(const struct doc *doc);            /* as given to doc_read_x */
 size_t doc_count(const struct doc *doc);                /* documents in it, 1 or more */
 const struct doc_node *doc_root(const struct doc *doc, size_t index);
+const struct doc *doc_of(const struct doc_node *node);
 
 /* Looking around. */
 enum doc_kind doc_kind(const struct doc_node *node);

@@ -10,6 +10,8 @@
 #include "base/str.h"
 #include "base/text.h"
 
+#define KEY_BYTES 128                   /* of a key that is assigned to, the NUL included */
+
 /* ---- comparing ---- */
 
 static bool equal_maps(const struct doc_node *a, const struct doc_node *b)
@@ -187,25 +189,39 @@ static int enter(struct doc *doc, struct doc_node **map, const char *key, bool m
         return 0;
 }
 
+/* Whether all keys up to the equals sign can be ones. */
+static bool keys_are_good(const char *at, const char *equals)
+{
+        for (; at <= equals; at++) {
+                size_t length = strcspn(at, ".=");
+                if (length == 0 || length >= KEY_BYTES)
+                        return false;
+                at += length;
+        }
+        return true;
+}
+
 int doc_assign(struct doc *doc, const struct doc_node *root, const char *assignment,
                struct err *err)
 {
         struct doc_node *map = (struct doc_node *)(uintptr_t)root;
         const char *equals = strchr(assignment, '=');
-        char key[128], show[STR_SHOW_MAX];
+        char key[KEY_BYTES], show[STR_SHOW_MAX];
         int rc = doc_check_map(root, err);
 
         if (rc)
                 return rc;
+        if (!str_is_utf8(assignment, strlen(assignment), NULL))
+                return err_set(err, ERR_INPUT, "'%s' is not UTF-8", str_show(assignment, show));
         if (!equals || equals == assignment)
                 return err_set(err, ERR_INPUT, "'%s' is no change; write key=value, for example "
                                                "each.devices=4", str_show(assignment, show));
+        if (!keys_are_good(assignment, equals))
+                return err_set(err, ERR_INPUT, "'%s' names no key; write for example "
+                                               "each.devices=4",
+                               str_show(assignment, show));
         for (const char *at = assignment;;) {
                 size_t length = strcspn(at, ".=");
-                if (length == 0 || length >= sizeof key)
-                        return err_set(err, ERR_INPUT, "'%s' names no key; write for example "
-                                                       "each.devices=4",
-                                       str_show(assignment, show));
                 memcpy(key, at, length);
                 key[length] = '\0';
                 if (at + length == equals)

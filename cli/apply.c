@@ -10,6 +10,7 @@
 #include "cli/changes.h"
 #include "cli/declared.h"
 #include "cli/documents.h"
+#include "cli/planned.h"
 #include "cli/json_in.h"
 #include "cli/talk.h"
 #include "net/client.h"
@@ -25,8 +26,8 @@ static const struct command_option options[] = {
 };
 
 static const char details[] =
-        "Puts documents in force: first Pool (the nodes there are), then Policy, then Workloads,\n"
-        "wherever they stand. What is as its document says stays, so that the same files can be\n"
+        "Puts documents in force: first Pool (the nodes there are), then Policy, what is planned\n"
+        "(Reservation, Maintenance), then Workloads, wherever they stand. What is as its document says stays, so that the same files can be\n"
         "applied again: work of that name that has not ended is not submitted a second time\n"
         "(`berth submit` does); a service gets more replicas, or loses some; other work that waits\n"
         "is submitted anew when its document changed. All files are read before anything is sent;\n"
@@ -68,7 +69,14 @@ static void print_put(const struct document *document, const struct kind *kind,
 static int get_before(struct talk *talk, const struct kind *kind, struct client_answer *ret_before,
                       struct err *err)
 {
-        int rc = talk_get(talk, kind->path, ret_before, err);
+        struct text path = {0};
+        int rc;
+
+        /* What stands beside it is put by itself, and stays. */
+        text_add(&path, "%s?beside=false", kind->path);
+        rc = path.failed ? err_set(err, ERR_NOMEM, "out of memory")
+                         : talk_get(talk, path.bytes, ret_before, err);
+        text_done(&path);
 
         if (rc < 0 && talk->code == EXIT_NOT_FOUND) {
                 talk->code = EXIT_FINE;
@@ -151,6 +159,56 @@ static int put(struct talk *talk, const struct document *document, const struct 
         return rc;
 }
 
+/* ---- Reservation and Maintenance ---- */
+
+static const struct beside {
+        const char *name, *path, *word;
+} besides[] = {
+        {"Reservation", "/v1/reservations", "reservation"},
+        {"Maintenance", "/v1/maintenance", "maintenance"},
+};
+
+static const struct beside *beside_of(const struct document *document)
+{
+        for (size_t b = 0; b < ARRAY_LEN(besides); b++)
+                if (str_equal(besides[b].name, document->kind))
+                        return &besides[b];
+        return NULL;
+}
+
+static int put_beside(struct talk *talk, const struct document *document, struct err *err)
+{
+        const struct beside *beside = beside_of(document);
+        struct client_answer answer = {0};
+        struct text path = {0};
+        json_t *value = NULL;
+        const char *name = NULL;
+        const struct doc_node *node;
+        int rc = doc_need(document->root, "name", &node, err);
+
+        if (rc < 0 || (rc = doc_text(node, 1, NAME_MAX_BYTES, &name, err)) < 0)
+                return rc;
+        text_add(&path, "%s", beside->path);
+        talk_path_segment(&path, name);
+        talk_path_query(&path, "dry_run", command_value(talk->call, "dry-run") ? "true" : NULL);
+        const struct talk_change change = {.method = "PUT",
+                                           .path = path.bytes,
+                                           .type = document->type,
+                                           .body = document->body.bytes,
+                                           .body_size = document->body.size,
+                                           .reason = command_value(talk->call, "reason")};
+        rc = path.failed ? err_set(err, ERR_RANGE, "the name is too long")
+                         : talk_send(talk, &change, &answer, err);
+        if (rc == 0 && talk_is_json(talk))
+                talk_put(&answer, stdout);
+        else if (rc == 0 && (rc = talk_parse(talk, &answer, &value, err)) == 0)
+                rc = planned_print(beside->word, name, value, talk, stdout, err);
+        json_decref(value);
+        client_answer_done(&answer);
+        text_done(&path);
+        return rc;
+}
+
 /* ---- Workload ---- */
 
 static int put_workload(struct talk *talk, const struct document *document, struct err *err)
@@ -186,20 +244,34 @@ static int check_kinds(const struct documents *documents, struct err *err)
 {
         for (size_t d = 0; d < documents->count; d++) {
                 const struct document *document = &documents->list[d];
-                if (!kind_of(document) && !str_equal(document->kind, "Workload"))
+                if (!kind_of(document) && !beside_of(document) &&
+                    !str_equal(document->kind, "Workload"))
                         return doc_fail(document->root, err,
-                                        "is of kind %s; a pool takes Pool, Policy and Workload",
+                                        "is of kind %s; a pool takes Pool, Policy, Reservation, "
+                                        "Maintenance and Workload",
                                         document->kind);
         }
         return 0;
 }
 
 /* What others need goes first, wherever it stands. */
+enum { RANK_BESIDE = ARRAY_LEN(kinds), RANK_WORKLOAD };
+
 static unsigned rank_of(const struct document *document)
 {
         const struct kind *kind = kind_of(document);
 
-        return kind ? (unsigned)(kind - kinds) : ARRAY_LEN(kinds);
+        return kind                  ? (unsigned)(kind - kinds)
+               : beside_of(document) ? RANK_BESIDE
+                                     : RANK_WORKLOAD;
+}
+
+static int put_ranked(struct talk *talk, const struct document *document, unsigned rank,
+                      struct err *err)
+{
+        return rank == RANK_WORKLOAD ? put_workload(talk, document, err)
+               : rank == RANK_BESIDE ? put_beside(talk, document, err)
+                                     : put(talk, document, &kinds[rank], err);
 }
 
 static int apply_rank(struct talk *talk, const struct documents *documents, unsigned rank,
@@ -211,8 +283,7 @@ static int apply_rank(struct talk *talk, const struct documents *documents, unsi
                 const struct document *document = &documents->list[d];
                 if (rank_of(document) != rank)
                         continue;
-                rc = rank < ARRAY_LEN(kinds) ? put(talk, document, &kinds[rank], err)
-                                             : put_workload(talk, document, err);
+                rc = put_ranked(talk, document, rank, err);
                 if (rc < 0 && talk->code == EXIT_NOT_FOUND) /* what a document names */
                         talk->code = EXIT_BAD_INPUT;
                 if (rc < 0 && talk->code != EXIT_NO_ANSWER)
@@ -233,7 +304,7 @@ static int run(const struct command_call *call)
                 if (rc == 0)
                         rc = check_kinds(files[f], &err);
         }
-        for (unsigned rank = 0; rc == 0 && rank <= ARRAY_LEN(kinds); rank++)
+        for (unsigned rank = 0; rc == 0 && rank <= RANK_WORKLOAD; rank++)
                 for (size_t f = 0; rc == 0 && f < call->arguments_count; f++)
                         rc = apply_rank(&talk, files[f], rank, &err);
         for (size_t f = 0; f < call->arguments_count; f++)

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "controller/live.h"
 #include "controller/view.h"
+#include "proto/beside.h"
 
 typedef int put_document(struct live *live, struct act *act, struct document_put *put,
                          struct err *err);
@@ -31,6 +32,18 @@ static bool wanted_revision(struct call *call, uint64_t *ret_revision)
         return false;
 }
 
+void api_answer_put(struct call *call, struct act *act, const struct document_put *document)
+{
+        json_t *json = json_object();
+
+        view_set(json, "revision", json_integer((json_int_t)document->revision));
+        view_set(json, "dry_run", json_boolean(document->dry_run));
+        view_set(json, "warnings", document->warnings);
+        if (document->stops)
+                view_set(json, "stops", document->stops);
+        api_commit(call, act, 200, json);
+}
+
 static void put_text(struct call *call, struct document_put *document, put_document *change)
 {
         struct act *act = api_act(call);
@@ -41,19 +54,15 @@ static void put_text(struct call *call, struct document_put *document, put_docum
         document->by = call->who.name;
         if (change(call->live, act, document, &err) < 0) {
                 json_decref(document->warnings);
+                json_decref(document->stops);
                 core_commit(act, api_ignore, NULL);
                 api_fail(call, &err);
                 return;
         }
-        json_t *json = json_object();
-        view_set(json, "revision", json_integer((json_int_t)document->revision));
-        view_set(json, "dry_run", json_boolean(document->dry_run));
-        view_set(json, "warnings", document->warnings);
-        api_commit(call, act, 200, json);
+        api_answer_put(call, act, document);
 }
 
-/* False: answered. */
-static bool may_put(struct call *call, struct document_put *document)
+bool api_may_put(struct call *call, struct document_put *document)
 {
         struct err err;
 
@@ -73,7 +82,7 @@ static void put(struct http_exchange *exchange, const struct route_match *match,
         struct call call;
         size_t size;
 
-        if (!api_begin(arg, exchange, match, &call) || !may_put(&call, &document))
+        if (!api_begin(arg, exchange, match, &call) || !api_may_put(&call, &document))
                 return;
         document.text = http_body(exchange, &size);
         put_text(&call, &document, change);
@@ -89,9 +98,36 @@ void put_pool_document(struct http_exchange *exchange, const struct route_match 
         put(exchange, match, arg, live_put_pool);
 }
 
+/* How much of the text there is to show. False: answered. */
+static bool shown_size(struct call *call, enum object_kind kind, const struct object *object,
+                       size_t *ret_size)
+{
+        const char *beside = beside_kind(kind == OBJECT_POLICY ? BESIDE_RESERVATION
+                                                               : BESIDE_MAINTENANCE);
+        static const struct err no_memory = {ERR_NOMEM, "out of memory"};
+        bool with_beside = true;
+        char *text;
+
+        *ret_size = object->size;
+        if (!api_query_flag(call, "beside", &with_beside))
+                return false;
+        if (with_beside)
+                return true;
+        text = mem_new(object->size + 1, 1);
+        if (!text) {
+                api_fail(call, &no_memory);
+                return false;
+        }
+        memcpy(text, object->body, object->size);
+        *ret_size = beside_main(text, beside);
+        mem_free(text);
+        return true;
+}
+
 static void get(struct call *call, enum object_kind kind, uint64_t revision, const char *what)
 {
         struct object_copy *copy;
+        size_t size;
         struct err err;
         char tag[32];
 
@@ -108,7 +144,8 @@ static void get(struct call *call, enum object_kind kind, uint64_t revision, con
         }
         (void)snprintf(tag, sizeof tag, "\"%" PRIu64 "\"", revision);
         (void)http_answer_header(call->exchange, "ETag", tag);
-        api_reply_text(call, "application/yaml", copy->object.body, copy->object.size);
+        if (shown_size(call, kind, &copy->object, &size))
+                api_reply_text(call, "application/yaml", copy->object.body, size);
         mem_free(copy);
 }
 
@@ -194,7 +231,7 @@ void post_rollback(struct http_exchange *exchange, const struct route_match *mat
         struct err err;
         json_t *body;
 
-        if (!api_begin(arg, exchange, match, &call) || !may_put(&call, &document) ||
+        if (!api_begin(arg, exchange, match, &call) || !api_may_put(&call, &document) ||
             !(body = api_body(&call)))
                 return;
         json_int_t revision = json_integer_value(json_object_get(body, "revision"));
@@ -210,6 +247,7 @@ void post_rollback(struct http_exchange *exchange, const struct route_match *mat
                 if (text) {
                         memcpy(text, copy->object.body, copy->object.size);
                         document.text = text;
+                        document.is_whole = true;
                         put_text(&call, &document, live_put_policy);
                 } else {
                         (void)err_set(&err, ERR_NOMEM, "out of memory");

@@ -17,6 +17,8 @@ bool api_not_too_often(struct call *call);
 /* api_workloads.c */
 route_handler post_workload, get_workloads, get_workload, delete_workload, post_hold, post_release,
         post_restart, post_preempt;
+/* api_move.c */
+route_handler post_move;
 /* api_declare.c */
 route_handler put_workload;
 void api_reply_document(struct call *call, const char *text, size_t size);
@@ -30,12 +32,21 @@ route_handler get_queue, get_pool, get_nodes, get_tenants, get_notices,
 /* api_documents.c */
 route_handler get_policy, put_policy, get_policy_revisions, post_rollback, get_pool_document,
         put_pool_document;
+struct document_put;
+/* Who asks may put documents: with the query's dry_run, and If-Match. False: answered. */
+bool api_may_put(struct call *call, struct document_put *document);
+void api_answer_put(struct call *call, struct act *act, const struct document_put *document);
+/* api_beside.c */
+route_handler get_reservations, put_reservation, delete_reservation, get_maintenance,
+        put_maintenance, delete_maintenance;
 /* api_tokens.c */
 route_handler post_token, get_tokens, delete_token;
 /* api_quarantine.c */
 route_handler get_quarantine, delete_quarantine;
 /* api_alerts.c */
 route_handler get_alerts, post_acknowledge;
+/* api_review.c */
+route_handler get_review;
 /* api_usage.c */
 route_handler get_usage;
 /* api_events.c */

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "controller/alerts.h"
 #include "controller/api_handlers.h"
 #include "controller/crash.h"
@@ -31,6 +32,7 @@
 #include "net/activation.h"
 #include "net/authority.h"
 #include "net/http.h"
+#include "proto/beside.h"
 #include "proto/model_doc.h"
 #include "store/rollup.h"
 #include "store/store.h"
@@ -210,10 +212,20 @@ static void on_signal(uv_signal_t *signal, int number)
 
 /* ---- starting ---- */
 
+/* Whether putting it, with what stands beside the one in force, would change nothing. */
+static bool is_in_force(const char *in_force, const char *text, enum beside beside)
+{
+        struct text whole = {0};
+        bool is_it = beside_carry(text, in_force, beside_kind(beside), &whole, NULL) == 0 &&
+                     whole.bytes && str_equal(whole.bytes, in_force);
+
+        text_done(&whole);
+        return is_it;
+}
+
 /* A document of the command line is put like any other, where it is not in force yet. */
 static int put_file(struct daemon *daemon, const char *path, const char *in_force,
-                    int (*put)(struct live *, struct act *, struct document_put *, struct err *),
-                    struct err *err)
+                    enum beside beside, struct err *err)
 {
         struct document_put document = {0};
         struct act *act;
@@ -223,14 +235,16 @@ static int put_file(struct daemon *daemon, const char *path, const char *in_forc
 
         if (rc)
                 return rc;
-        if (in_force && str_equal(in_force, text)) {
+        if (in_force && is_in_force(in_force, text, beside)) {
                 mem_free(text);
                 return 0;
         }
         document.text = text;
         document.by = "berthd";
         act = core_begin(daemon->live.core, "berthd", path, api_now_ms(), err);
-        rc = act ? put(&daemon->live, act, &document, err) : -ERR_IO;
+        rc = !act                            ? -ERR_IO
+             : beside == BESIDE_RESERVATION ? live_put_policy(&daemon->live, act, &document, err)
+                                            : live_put_pool(&daemon->live, act, &document, err);
         if (act)
                 core_commit(act, api_ignore, NULL);
         for (size_t w = 0; w < json_array_size(document.warnings); w++)
@@ -264,7 +278,7 @@ static int put_policy_file(struct daemon *daemon, struct err *err)
 {
         char *there = document_in_force(daemon, OBJECT_POLICY,
                                         core_policy_revision(daemon->live.core));
-        int rc = put_file(daemon, daemon->options->policy, there, live_put_policy, err);
+        int rc = put_file(daemon, daemon->options->policy, there, BESIDE_RESERVATION, err);
 
         mem_free(there);
         return rc;
@@ -277,7 +291,7 @@ static int put_documents(struct daemon *daemon, struct err *err)
 
         if (options->pool) {
                 char *there = document_in_force(daemon, OBJECT_POOL, daemon->live.pool_revision);
-                rc = put_file(daemon, options->pool, there, live_put_pool, err);
+                rc = put_file(daemon, options->pool, there, BESIDE_MAINTENANCE, err);
                 mem_free(there);
         }
         if (rc == 0 && options->policy)
@@ -570,6 +584,8 @@ static int serve(struct daemon *daemon, struct err *err)
         worker_end(daemon->worker);
         http_free(daemon->http);        /* closes the streams */
         crash_unwatch();
+        if (daemon->live.core && rc == 0)
+                alerts_end(daemon->live.alerts, api_now_ms());
         if (daemon->live.core && rc == 0 &&
             (live_count_usage(&daemon->live, api_now_ms(), err) < 0 ||
              core_finish(daemon->live.core, err) < 0))

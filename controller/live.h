@@ -65,11 +65,21 @@ struct document_put {
         const char *by;                 /* who puts it, for the list of revisions */
         uint64_t wanted;
         bool dry_run;
+        bool is_whole;                  /* what stands beside goes, unless the text has it */
         uint64_t revision;              /* out: that it has */
         struct json_t *warnings;        /* out: a list of texts; the caller's to drop */
+        struct json_t *stops;           /* out, of a pool with dry_run: view_stops() */
 };
 int live_put_policy(struct live *live, struct act *act, struct document_put *put, struct err *err);
 int live_put_pool(struct live *live, struct act *act, struct document_put *put, struct err *err);
+
+/* Small documents that stand beside the policy or the pool, and are put by name: as a new revision of
+ * the text that they are in. `put->text` is the document; NULL: it goes. -ERR_NOT_FOUND (it is not
+ * there), and what live_put_policy() and live_put_pool() return. */
+enum beside { BESIDE_RESERVATION, BESIDE_MAINTENANCE };
+const char *beside_kind(enum beside beside);            /* "Reservation" */
+int live_put_beside(struct live *live, struct act *act, enum beside beside, const char *name,
+                    struct document_put *put, struct err *err);
 
 /* ---- nodes: live_nodes.c ---- */
 
@@ -89,6 +99,12 @@ int live_cancel(struct live *live, struct act *act, struct work *work, struct er
 /* It ends, on its class's notice (`now`: at once), and waits again. */
 int live_restart(struct live *live, struct act *act, const struct work *work, bool now,
                  struct err *err);
+/* It ends on its class's notice, and goes on elsewhere (engine/move.h): on the node of that name in
+ * the vocabulary, or any other than its own (0). With `dry_run` nothing is decided. What was, or
+ * would be: `ret_facts`, good until anything else is decided. */
+struct fact;
+int live_move(struct live *live, struct act *act, const struct work *work, uint32_t to,
+              bool dry_run, const struct fact **ret_facts, uint32_t *ret_count, struct err *err);
 /* After its members' phases changed: lets the barrier go, ends a gang as a whole, and tells the
  * engine when all are gone. */
 int live_settle(struct live *live, struct act *act, struct work *work, struct err *err);

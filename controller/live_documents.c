@@ -10,12 +10,13 @@
 #include "controller/enrolment.h"
 #include "controller/live_impl.h"
 #include "controller/nodes.h"
+#include "controller/view.h"
 #include "engine/accounts.h"
 #include "proto/kind.h"
 #include "proto/policy_doc.h"
 #include "proto/pool_doc.h"
 
-static int check_revision(uint64_t wanted, uint64_t there, const char *what, struct err *err)
+int live_check_revision(uint64_t wanted, uint64_t there, const char *what, struct err *err)
 {
         if (wanted == 0 || wanted == there)
                 return 0;
@@ -109,8 +110,10 @@ int live_put_policy(struct live *live, struct act *act, struct document_put *put
 {
         struct policy_doc *policy;
         uint64_t there = core_policy_revision(live->core);
-        int rc = check_revision(put->wanted, there, "policy", err);
+        int rc = live_check_revision(put->wanted, there, "policy", err);
 
+        if (rc == 0 && !put->is_whole)
+                return live_put_with_beside(live, act, BESIDE_RESERVATION, put, err);
         if (rc == 0)
                 rc = read_policy(live, put->text, &policy, err);
         if (rc)
@@ -269,8 +272,10 @@ static int end_enrolments(struct live *live, struct act *act, struct err *err)
 int live_put_pool(struct live *live, struct act *act, struct document_put *put, struct err *err)
 {
         struct pool_doc *pool;
-        int rc = check_revision(put->wanted, live->pool_revision, "pool", err);
+        int rc = live_check_revision(put->wanted, live->pool_revision, "pool", err);
 
+        if (rc == 0 && !put->is_whole)
+                return live_put_with_beside(live, act, BESIDE_MAINTENANCE, put, err);
         if (rc == 0)
                 rc = read_pool(live, put->text, &pool, err);
         if (rc)
@@ -278,6 +283,8 @@ int live_put_pool(struct live *live, struct act *act, struct document_put *put, 
         put->warnings = json_array();
         put->revision = live->pool_revision + 1;
         rc = check_removals(live, pool, err);
+        if (rc == 0 && put->dry_run)
+                put->stops = view_stops(live, pool);
         if (rc == 0 && !put->dry_run)
                 rc = enforce_pool(live, act, pool, err);
         if (rc == 0 && !put->dry_run)

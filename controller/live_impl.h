@@ -8,5 +8,10 @@ void live_watch(struct live *live);
 void live_resume_simulated(struct live *live);
 /* How long it runs: that stands in its document. */
 int64_t live_duration_ms(struct live *live, struct work *work);
+/* -ERR_EXISTS: another revision is there than is wanted (0: whichever). */
+int live_check_revision(uint64_t wanted, uint64_t there, const char *what, struct err *err);
+/* Puts the document with what stands beside the one in force. */
+int live_put_with_beside(struct live *live, struct act *act, enum beside beside,
+                         struct document_put *put, struct err *err);
 /* The documents in force, from the store. */
 int live_load_pool(struct live *live, struct err *err);

@@ -5,6 +5,7 @@
 #include "controller/nodes.h"
 #include "controller/simulated.h"
 #include "controller/works.h"
+#include "engine/decide.h"
 #include "engine/order.h"
 
 #define SERVICE_PAUSE_MS 10000          /* between two starts of a replica */
@@ -69,6 +70,30 @@ int live_restart(struct live *live, struct act *act, const struct work *work, bo
         return core_input(act, &input, NULL, err);
 }
 
+int live_move(struct live *live, struct act *act, const struct work *work, uint32_t to,
+              bool dry_run, const struct fact **ret_facts, uint32_t *ret_count, struct err *err)
+{
+        const struct state *state = core_state(live->core);
+        uint32_t slot = state_workload(state, work->id);
+        struct input input = {.kind = INPUT_MOVE_ASKED,
+                              .move = {.workload = work->id, .node = to}};
+        struct group group;
+        int rc;
+
+        if (state->accounts && slot != NONE)
+                input.move.notice_ms = class_of(state, state->workloads[slot].bucket)->notice_ms;
+        if (!dry_run) {
+                rc = core_input(act, &input, NULL, err);
+                *ret_facts = core_facts(act, ret_count);
+                return rc;
+        }
+        rc = engine_decide(state, core_memo(live->core), &input, core_now_ms(live->core), 0, &group,
+                           err);
+        *ret_facts = group.facts;
+        *ret_count = rc < 0 ? 0 : group.count;
+        return rc < 0 ? rc : 0;
+}
+
 struct tally {
         unsigned gone, failed, ready, lost_contact;
 };
@@ -103,7 +128,17 @@ static enum input_kind ending_of(const struct live *live, const struct work *wor
                 return INPUT_EXITED;
         if (state->workloads[slot].notice_until_ms)
                 return INPUT_STOPPED;
-        return tally->lost_contact > 0 ? INPUT_LOST : INPUT_FAILED;
+        return tally->lost_contact > 0 || work->left_told ? INPUT_LOST : INPUT_FAILED;
+}
+
+/* Members that have saved may leave; the others have until its end, when their agents end them. */
+static bool is_in_notice(const struct live *live, const struct work *work)
+{
+        const struct state *state = core_state(live->core);
+        uint32_t slot = state_workload(state, work->id);
+
+        return work->wish != WISH_CANCEL &&
+               state->workloads[slot].notice_until_ms > core_now_ms(live->core);
 }
 
 /* A replica that is gone comes back, but not at once each time it does not even start well: until
@@ -205,7 +240,10 @@ int live_settle(struct live *live, struct act *act, struct work *work, struct er
                                             .workload = work->id};
                 return live_tell(live, act, &input, err);
         }
-        if (tally.failed > 0 && !work->ending) {
+        if (tally.failed > 0 && is_in_notice(live, work)) {
+                work->left_told = true;
+                live->unsettled = true; /* the notice may be withdrawn */
+        } else if (tally.failed > 0 && !work->ending) {
                 work->ending = true;    /* one lost member ends the gang */
                 touch_all(live, work, 0);
         } else if (tally.ready == work->members_count && work->members_count > 1) {

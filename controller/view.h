@@ -33,6 +33,15 @@ const char *view_state(const struct live *live, const struct work *work);
 json_t *view_queue(struct live *live, const char *tenant, uint32_t limit);
 /* `who`: may see the whole pool, and so how many alerts fire. */
 json_t *view_pool(struct live *live, bool who);
+/* The process beside it: {"up", "starts", "silent_ms", "trouble"}, or null where there is none. */
+json_t *view_worker(const struct live *live);
 json_t *view_node(struct live *live, const struct node_entry *node, bool who);
 json_t *view_tenants(struct live *live, const char *tenant);
+/* What is reserved; of one tenant and those below it (NULL: of all). */
+json_t *view_reservations(struct live *live, const char *tenant);
+json_t *view_maintenance(struct live *live);
+/* Running work that the pool's windows reach, and the windows in force do not as soon: when it is
+ * told, by when it is gone, and whether it is expected to have ended by itself. */
+struct pool_doc;
+json_t *view_stops(struct live *live, const struct pool_doc *pool);
 json_t *view_notices(struct live *live, const char *tenant);

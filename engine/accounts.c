@@ -417,7 +417,8 @@ static void book_again(struct state *state, uint32_t slot)
                                                                        &promise);
         /* Above a limit that came down it runs on; told to stop, it does not rise. */
         if (standing == STANDINGS_END ||
-            (standing == STANDING_PROTECTED && workload->plan)) {
+            (standing == STANDING_PROTECTED && workload->plan &&
+             state->plans[workload->plan - 1].beneficiary != slot)) {
                 standing = STANDING_STANDARD;
                 promise = (struct promise){0};
         }

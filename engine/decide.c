@@ -10,6 +10,7 @@
 #include "engine/hold.h"
 #include "engine/idle.h"
 #include "engine/memo_impl.h"
+#include "engine/move.h"
 #include "engine/nearest.h"
 #include "engine/preempt.h"
 #include "engine/rights.h"
@@ -343,7 +344,7 @@ static int decide_stopped(struct memo *memo, const struct state *state, uint32_t
                                workload->id);
         if (workload->notice_cause == NOTICE_IDLE)
                 return release(memo, state, slot, RELEASE_IDLE, now_ms, err);
-        if (workload->notice_cause == NOTICE_ASKED)
+        if (workload->notice_cause == NOTICE_ASKED || workload->notice_cause == NOTICE_MOVE)
                 return requeue(memo, state, slot, RELEASE_ASKED, now_ms, err);
         if (workload->plan == 0 && is_overtime(workload, now_ms))
                 return release(memo, state, slot, RELEASE_TIMED_OUT, now_ms, err);
@@ -417,6 +418,8 @@ static uint64_t workload_of(const struct input *input)
                 return input->use.workload;
         case INPUT_STOP_ASKED:
                 return input->stop.workload;
+        case INPUT_MOVE_ASKED:
+                return input->move.workload;
         case INPUT_CHECKPOINTED:
                 return input->checkpoint.workload;
         default:
@@ -458,6 +461,9 @@ static int decide_of_workload(struct memo *memo, const struct state *state,
                 return runs ? decide_stop_asked(memo, state, slot, input->stop.notice_ms, now_ms,
                                                 err)
                             : not_running(workload, "be told to stop", err);
+        case INPUT_MOVE_ASKED:
+                return runs ? decide_move(memo, state, slot, input, now_ms, err)
+                            : not_running(workload, "be moved", err);
         case INPUT_USE_REPORTED:
                 return runs ? decide_use(memo, state, slot, &input->use, now_ms, ret_more, err)
                             : not_running(workload, "be idle or in use", err);
@@ -472,7 +478,8 @@ static bool is_of_workload(enum input_kind kind)
 {
         return kind == INPUT_CANCELLED || kind == INPUT_EXITED || kind == INPUT_FAILED ||
                kind == INPUT_STOPPED || kind == INPUT_LOST || kind == INPUT_CHECKPOINTED ||
-               kind == INPUT_STOP_ASKED || kind == INPUT_USE_REPORTED || kind == INPUT_HOLD_CHANGED;
+               kind == INPUT_STOP_ASKED || kind == INPUT_MOVE_ASKED ||
+               kind == INPUT_USE_REPORTED || kind == INPUT_HOLD_CHANGED;
 }
 
 int engine_decide(const struct state *state, struct memo *memo, const struct input *input,

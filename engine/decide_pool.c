@@ -450,6 +450,7 @@ int decide_pool(struct memo *memo, const struct state *state, const struct input
         case INPUT_LOST:
         case INPUT_CHECKPOINTED:
         case INPUT_STOP_ASKED:
+        case INPUT_MOVE_ASKED:
         case INPUT_USE_REPORTED:
         case INPUT_HOLD_CHANGED:
         case INPUT_ETA_SET:

@@ -23,6 +23,7 @@ struct maintenance;
         X(LOST, "lost", false)                 /* ended for want of contact: no fault of its own */ \
         X(CHECKPOINTED, "checkpointed", false) /* what it did so far is durable */ \
         X(STOP_ASKED, "stop_asked", true)      /* by its owner, or an operator */ \
+        X(MOVE_ASKED, "move_asked", true)      /* ... to go on somewhere else */ \
         X(USE_REPORTED, "use_reported", false) /* its devices are idle, or in use */ \
         X(HOLD_CHANGED, "user_hold_changed", true) \
         X(NODE_JOINED, "node_joined", true) \
@@ -142,7 +143,8 @@ enum { HOLD_USER = 1, HOLD_AFTER = 2, HOLD_START = 4, HOLD_ARRAY = 8 };
         X(PROTECT,    "protect")        /* the beneficiary is due its promise */ \
         X(ORDER,      "order")          /* before work that all, or all before it, may stop */ \
         X(TIME_SLICE, "time_slice")     /* it ran less than work of its class */ \
-        X(GATHER,     "gather")         /* room for wide work: defragmentation */
+        X(GATHER,     "gather")         /* room for wide work: defragmentation */ \
+        X(MOVE,       "move")           /* of itself, as asked: its only victim is itself */
 
 enum plan_cause {
 #define X(name, wire) PLAN_##name,
@@ -158,7 +160,8 @@ enum plan_cause {
         X(DRAIN, "drain")             /* its node is to be empty by a time */ \
         X(MAINTENANCE, "maintenance") /* the same, for a window */ \
         X(IDLE, "idle")               /* its devices are, and its class says so */ \
-        X(ASKED, "asked")             /* its owner, or an operator, wants it to begin anew */
+        X(ASKED, "asked")             /* its owner, or an operator, wants it to begin anew */ \
+        X(MOVE, "move")               /* ... and elsewhere: a plan has its place there */
 
 enum notice_cause {
 #define X(name, wire) NOTICE_##name,
@@ -236,6 +239,11 @@ struct input {
                 } stop;                    /* STOP_ASKED */
                 struct {
                         uint64_t workload;
+                        int64_t notice_ms; /* as above */
+                        uint32_t node;     /* name of the node that it goes to; 0: any but its own */
+                } move;                    /* MOVE_ASKED */
+                struct {
+                        uint64_t workload;
                         bool held;
                 } hold;                         /* HOLD_CHANGED */
                 struct use_report use;          /* USE_REPORTED */
@@ -291,7 +299,7 @@ struct fact_kept {
 
 struct fact_noticed {
         uint64_t workload;
-        uint32_t plan;                  /* NONE unless the cause is PLAN */
+        uint32_t plan;                  /* NONE unless the cause is PLAN, or MOVE */
         enum notice_cause cause;
         int64_t until_ms;               /* it is not ended before */
         int64_t leave_by_ms;            /* DRAIN, MAINTENANCE: when a node is to be empty */

@@ -174,8 +174,9 @@ static bool lies_in_rack(const struct state *state, const struct workload *mate,
         for (uint32_t at = mate->first_member; at != NONE; at = state->members[at].next)
                 if (same_rack(state, node, state->members[at].node))
                         return true;
-        if (mate->members_placed > 0 || mate->plan == 0)
-                return false;
+        if (mate->plan == 0 || (mate->members_placed > 0 &&
+                                state->plans[mate->plan - 1].cause != PLAN_MOVE))
+                return false;           /* where it is to go counts, too */
         for (uint32_t at = state->plans[mate->plan - 1].first_place; at != NONE;
              at = state->plan_places[at].next)
                 if (same_rack(state, node, state->plan_places[at].node))

@@ -241,6 +241,8 @@ static enum ledger_loss loss_of(const struct state *state, const struct workload
                         return LOSS_ORDER;
                 case PLAN_TIME_SLICE:
                         return LOSS_TIME_SLICE;
+                case PLAN_MOVE:
+                        return LOSS_ASKED;
                 case PLAN_GATHER:
                 case PLAN_CAUSES_END:
                         break;

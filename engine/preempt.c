@@ -59,7 +59,7 @@ static bool may_hold(const struct search *search)
 
 /* ---- facts ---- */
 
-static uint32_t next_plan(const struct state *state)
+uint32_t plan_next(const struct state *state)
 {
         return state->plan_slots.free != NONE ? state->plan_slots.free : state->plan_slots.high;
 }
@@ -68,7 +68,7 @@ static int emit(struct search *search, enum plan_cause cause, uint64_t cost, str
 {
         const struct state *state = search->state;
         struct preempt_scratch *scratch = search->scratch;
-        uint32_t plan = next_plan(state);
+        uint32_t plan = plan_next(state);
         int64_t now_ms = search->beneficiary.now_ms, until = now_ms;
         struct fact *fact;
 
@@ -111,7 +111,7 @@ static int emit(struct search *search, enum plan_cause cause, uint64_t cost, str
         return 1;
 }
 
-static bool can_plan(const struct state *state, const struct bucket *bucket)
+bool plan_can_be(const struct state *state, const struct bucket *bucket)
 {
         return state->plan_slots.used < state->bounds.plans_max &&
                bucket->form.members <= state->plan_place_slots.max - state->plan_place_slots.used &&
@@ -169,6 +169,7 @@ static bool has_victims(const struct state *state, const struct beneficiary *ben
                 case PLAN_GATHER:
                         any = class->rank >= own->rank && both > 0;
                         break;
+                case PLAN_MOVE:         /* move.h: nobody but itself */
                 case PLAN_CAUSES_END:
                         break;
                 }
@@ -183,6 +184,13 @@ static bool is_spare(const struct state *state, uint32_t bucket, uint64_t models
         accounts_admit(state, bucket, &admission);
         return !(models &
                  (admission.models[STANDING_PROTECTED] | admission.models[STANDING_STANDARD]));
+}
+
+struct preempt_scratch *preempt_scratch_of(struct memo *memo)
+{
+        if (!memo->preempt)
+                memo->preempt = mem_new(1, sizeof *memo->preempt);
+        return memo->preempt;
 }
 
 int decide_plan_for(struct memo *memo, const struct state *state, uint32_t slot, uint64_t models,
@@ -209,17 +217,14 @@ int decide_plan_for(struct memo *memo, const struct state *state, uint32_t slot,
         uint64_t cost, most = UINT64_MAX / 2;
         struct asker asker;
 
-        if (workload->plan || models == 0 || !can_plan(state, bucket) ||
+        if (workload->plan || models == 0 || !plan_can_be(state, bucket) ||
             !has_victims(state, &search.beneficiary))
                 return 0;
-        if (!memo->preempt) {
-                memo->preempt = mem_new(1, sizeof *memo->preempt);
-                if (!memo->preempt)
-                        return no_memory(err);
-        }
+        search.scratch = preempt_scratch_of(memo);
+        if (!search.scratch)
+                return no_memory(err);
         if (asker_of_slot(state, slot, &asker))
                 search.asker = &asker;
-        search.scratch = memo->preempt;
         if (cause == PLAN_GATHER)
                 most = waited_unit_s(state, &search) /
                        (class_of(state, workload->bucket)->time_slices_count > 0
@@ -245,7 +250,9 @@ int withdraw_plan(struct memo *memo, const struct state *state, uint32_t slot, s
         const struct workload *workload = &state->workloads[slot];
         struct fact *fact;
 
-        if (workload->members_placed > 0 || workload->plan == 0)
+        /* A victim's plan is another's, but for work that is moved. */
+        if (workload->plan == 0 || (workload->members_placed > 0 &&
+                                    state->plans[workload->plan - 1].beneficiary != slot))
                 return 0;
         fact = fact_add(memo, FACT_PLAN_ENDED);
         if (!fact)

@@ -47,5 +47,5 @@ bool plan_fits(const struct state *state, uint32_t plan, int64_t now_ms);
 /* Whether one of its nodes is frozen: it waits. */
 bool plan_is_frozen(const struct state *state, uint32_t plan);
 
-/* Withdraws the plan that the workload waits for, if there is one: adds facts. */
+/* Withdraws the plan that the workload waits for, or is moved by, if there is one: adds facts. */
 int withdraw_plan(struct memo *memo, const struct state *state, uint32_t slot, struct err *err);

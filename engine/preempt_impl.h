@@ -99,9 +99,16 @@ struct search {
         int64_t leaves_ms;              /* when it starts at the end of the longest notice */
         const struct asker *asker;      /* NULL: nothing bars it */
         const struct near_domain *domain;       /* to be kept to; NULL: all nodes */
+        uint32_t target;                /* MOVE: the node that it goes to; NONE: any but its own */
         uint16_t shut;                  /* devices of each node that are not to be used */
         bool failed;                    /* out of memory */
 };
+
+/* preempt.c: the number of the next plan; whether the tables take one for the bucket's work; the
+ * memo's scratch (NULL: out of memory). */
+uint32_t plan_next(const struct state *state);
+bool plan_can_be(const struct state *state, const struct bucket *bucket);
+struct preempt_scratch *preempt_scratch_of(struct memo *memo);
 
 /* preempt_terms.c */
 uint64_t units_held(const struct state *state, uint32_t slot);

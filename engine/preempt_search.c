@@ -233,10 +233,24 @@ static bool clear_node(struct search *search, struct spare_node *node, uint64_t 
         return true;
 }
 
+/* Not where it lies already; and, where it is told, only to one node. */
+static bool may_move_to(const struct search *search, uint32_t number)
+{
+        const struct state *state = search->state;
+
+        for (uint32_t at = state->workloads[search->beneficiary.slot].first_member; at != NONE;
+             at = state->members[at].next)
+                if (state->members[at].node == number)
+                        return false;
+        return search->target == NONE || search->target == number;
+}
+
 bool search_admits(const struct search *search, uint32_t number)
 {
         const struct node *node = &search->state->nodes[number];
 
+        if (search->beneficiary.cause == PLAN_MOVE && !may_move_to(search, number))
+                return false;
         if (node->status != NODE_UP || node->frozen ||
             node_closes_ms(node) < search->leaves_ms ||
             (node->held_for && node->held_for != search->beneficiary.slot + 1) ||
@@ -269,6 +283,8 @@ uint64_t search_least_loss(const struct search *search, uint32_t node)
         const struct state *state = search->state;
         uint64_t least = UINT64_MAX;
 
+        if (search->beneficiary.cause == PLAN_MOVE)
+                return 0;               /* only what is free is looked for */
         for (uint32_t at = state->nodes[node].first_member; at != NONE;
              at = state->members[at].node_next) {
                 uint32_t slot = state->members[at].workload;

@@ -199,6 +199,7 @@ bool may_stop(const struct state *state, uint32_t slot,
                        (class->time_slices_count == 0 ||
                         slice_level(class, attained_ms(state, slot, beneficiary->now_ms)) >
                                 beneficiary->level);
+        case PLAN_MOVE:                 /* nobody stops for that */
         case PLAN_CAUSES_END:
                 break;
         }

@@ -305,9 +305,12 @@ static void leave_places(struct state *state, uint32_t slot)
         state->idle -= workload->idle_since_ms != 0;
         workload->idle_since_ms = 0;
         workload->idle_done = IDLE_THEN_NOTHING;
-        if (workload->plan)
-                state->plans[workload->plan - 1].victims--;
-        workload->plan = 0;
+        if (workload->plan) {
+                struct plan *plan = &state->plans[workload->plan - 1];
+                plan->victims--;
+                if (plan->beneficiary != slot)  /* else it is moved: its places are kept */
+                        workload->plan = 0;
+        }
         if (state->accounts)
                 accounts_end(state, slot);
         state->freed++;

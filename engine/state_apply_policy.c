@@ -18,6 +18,8 @@ static void apply_planned(struct state *state, const struct fact_planned *fact)
                                              .until_ms = fact->until_ms,
                                              .live = true};
         state->workloads[slot].plan = number + 1;
+        if (fact->cause == PLAN_MOVE)
+                return;                 /* it runs: it did not ask in the queue's turn */
         state->asked_ms = state->now_ms;
         state->asked_slot = slot;
 }
@@ -83,7 +85,8 @@ static void apply_noticed(struct state *state, const struct fact *fact)
                 workload->idle_done = IDLE_THEN_STOP;
         if (fact->noticed.plan == NONE)
                 return;
-        count_stopped(state->accounts, fact->noticed.units);
+        if (fact->noticed.cause == NOTICE_PLAN)
+                count_stopped(state->accounts, fact->noticed.units);
         workload->plan = fact->noticed.plan + 1;
         state->plans[fact->noticed.plan].victims++;
 }

@@ -380,7 +380,8 @@ static void check_plans(const struct state *state)
                         continue;
                 plans++;
                 assert(state->workloads[plan->beneficiary].live);
-                assert(state->workloads[plan->beneficiary].members_placed == 0);
+                assert(plan->cause == PLAN_MOVE ||
+                       state->workloads[plan->beneficiary].members_placed == 0);
                 assert(state->workloads[plan->beneficiary].plan == p + 1);
                 for (uint32_t at = plan->first_place; at != NONE;
                      at = state->plan_places[at].next) {

@@ -7,7 +7,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-static const char *const kinds[] = {"Pool", "Policy", "Workload", "Replay", "DeviceModels"};
+static const char *const kinds[] = {"Pool",   "Policy",       "Workload",    "Replay",
+                                    "DeviceModels", "Reservation", "Maintenance"};
 
 int kind_find(const struct doc *doc, const char *kind, const struct doc_node **ret_root,
               struct err *err)
@@ -43,4 +44,19 @@ int kind_need(const struct doc *doc, const char *kind, const struct doc_node **r
                 return rc;
         return doc_fail(doc_root(doc, 0), err, "is of kind %s; write a document of kind %s",
                         doc_raw(doc_get(doc_root(doc, 0), "kind")), kind);
+}
+
+const struct doc_node *kind_beside(const struct doc *doc, const char *kind,
+                                   const struct doc_node *after)
+{
+        bool is_behind = !after;
+
+        for (size_t i = 0; i < doc_count(doc); i++) {
+                const struct doc_node *root = doc_root(doc, i), *node = doc_get(root, "kind");
+                bool is_it = node && doc_kind(node) == DOC_SCALAR && str_equal(doc_raw(node), kind);
+                if (is_behind && is_it)
+                        return root;
+                is_behind = is_behind || root == after;
+        }
+        return NULL;
 }

@@ -15,3 +15,7 @@ int kind_find(const struct doc *doc, const char *kind, const struct doc_node **r
 /* The same, but there must be one: else -ERR_INPUT says what there is instead. */
 int kind_need(const struct doc *doc, const char *kind, const struct doc_node **ret_root,
               struct err *err);
+/* Those of a kind that may stand beside another, in the order of the file: the one behind `after`,
+ * or the first (NULL). NULL: no more. */
+const struct doc_node *kind_beside(const struct doc *doc, const char *kind,
+                                   const struct doc_node *after);

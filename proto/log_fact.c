@@ -181,6 +181,8 @@ static const struct field in_workload[] = {AT("workload", workload)};
 static const struct field in_hold[] = {AT("workload", hold.workload), AT("held", hold.held)};
 static const struct field in_stop[] = {AT("workload", stop.workload),
                                        AT("notice_ms", stop.notice_ms)};
+static const struct field in_move[] = {AT("workload", move.workload),
+                                       AT("notice_ms", move.notice_ms), AT("node", move.node)};
 static const struct field in_checkpoint[] = {AT("workload", checkpoint.workload),
                                              AT("age_ms", checkpoint.age_ms)};
 static const struct field in_use[] = {AT("workload", use.workload),
@@ -204,6 +206,7 @@ static const struct fields input_fields[INPUTS_END] = {
         [INPUT_NODE_CHANGED] = FIELDS(in_node),      [INPUT_NODE_FAILED] = FIELDS(in_node_name),
         [INPUT_NODE_REMOVED] = FIELDS(in_node_name), [INPUT_LAYOUT_OBSERVED] = FIELDS(in_layout),
         [INPUT_FREEZE_SET] = FIELDS(in_freeze),      [INPUT_ETA_SET] = FIELDS(in_eta),
+        [INPUT_MOVE_ASKED] = FIELDS(in_move),
         /* PLAN_SET, POLICY_SET, MAINTENANCE_SET: the caller's; TICKED has no fields. */
 };
 

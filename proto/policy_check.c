@@ -326,10 +326,11 @@ static void warn_of_capacity(struct policy_reader *reader, uint32_t index)
 static void warn_of_reservations(struct policy_reader *reader, const struct doc_node *root)
 {
         const struct tenancy *tenancy = reader->tenancy;
-        const struct doc_node *node = doc_first(doc_get(root, "reservations"));
+        const struct doc_node *node = NULL;
         struct texts texts;
 
-        for (uint32_t r = 0; r < tenancy->reservations_count; r++, node = doc_next(node)) {
+        for (uint32_t r = 0; r < tenancy->reservations_count; r++) {
+                node = policy_next_reservation(root, node);
                 uint64_t sums[DEVICE_DIMENSIONS] = {0};
                 int64_t at = tenancy->reservations[r].from_ms, from, until;
                 for (uint32_t o = 0; o < tenancy->reservations_count; o++) {

@@ -56,6 +56,10 @@ int policy_read_tenants(struct policy_reader *reader, const struct doc_node *roo
                         struct err *err);
 int policy_read_reservations(struct policy_reader *reader, const struct doc_node *root,
                              struct err *err);
+/* The reservation behind `before` (NULL: the first): of the policy's list, then of the Reservation
+ * documents beside it. NULL: no more. */
+const struct doc_node *policy_next_reservation(const struct doc_node *root,
+                                               const struct doc_node *before);
 int policy_read_principals(struct policy_reader *reader, const struct doc_node *root,
                            struct err *err);
 /* `alerts`: what it does not say stays. */

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "proto/kind.h"
 #include "proto/policy_impl.h"
 #include "proto/window.h"
 
@@ -44,15 +45,17 @@ static int read_reservation(struct policy_reader *reader, const struct doc_node 
                             struct reservation *reservation, struct err *err)
 {
         static const char *const keys[] = {
-                "name", "tenant", "devices", "from", "until", "every", "last", "unused",
+                "name", "tenant", "devices", "from", "until", "every", "last", "unused", "kind",
         };
         const struct doc_node *name, *tenant, *devices;
         const char *text = NULL, *path = NULL;
         struct calendar_window window = {0};
         unsigned unused = UNUSED_LEND;
+        /* Only as a document of its own it says its kind. */
+        size_t keys_count = ARRAY_LEN(keys) - (doc_parent(map) != NULL);
         int rc;
 
-        if ((rc = doc_check_keys(map, keys, ARRAY_LEN(keys), err)) < 0 ||
+        if ((rc = doc_check_keys(map, keys, keys_count, err)) < 0 ||
             (rc = doc_need(map, "name", &name, err)) < 0 ||
             (rc = doc_text(name, 1, DOC_TEXT_MAX, &text, err)) < 0 ||
             (rc = policy_copy_name(name, text, reservation->name, err)) < 0 ||
@@ -78,21 +81,40 @@ static int read_reservation(struct policy_reader *reader, const struct doc_node 
         return 0;
 }
 
+const struct doc_node *policy_next_reservation(const struct doc_node *root,
+                                               const struct doc_node *before)
+{
+        const struct doc_node *next;
+
+        if (!before && (next = doc_first(doc_get(root, "reservations"))))
+                return next;
+        if (before && doc_parent(before) && (next = doc_next(before)))
+                return next;
+        return kind_beside(doc_of(root), "Reservation",
+                           before && !doc_parent(before) ? before : NULL);
+}
+
 int policy_read_reservations(struct policy_reader *reader, const struct doc_node *root,
                              struct err *err)
 {
-        const struct doc_node *list = doc_get(root, "reservations");
+        const struct doc_node *list = doc_get(root, "reservations"), *node = NULL;
         struct tenancy *tenancy = reader->tenancy;
-        int rc;
+        size_t count = 0;
+        int rc = list ? doc_check_list(list, 0, RESERVATIONS_MAX, err) : 0;
 
-        if (!list)
-                return 0;
-        if ((rc = doc_check_list(list, 0, RESERVATIONS_MAX, err)) < 0)
+        if (rc)
                 return rc;
-        tenancy->reservations = mem_new(doc_length(list), sizeof *tenancy->reservations);
+        while ((node = policy_next_reservation(root, node)))
+                if (++count > RESERVATIONS_MAX)
+                        return doc_fail(node, err, "is one more than %d, the most reservations "
+                                                   "there may be",
+                                        RESERVATIONS_MAX);
+        if (count == 0)
+                return 0;
+        tenancy->reservations = mem_new(count, sizeof *tenancy->reservations);
         if (!tenancy->reservations)
                 return err_set(err, ERR_NOMEM, "out of memory for reservations");
-        DOC_EACH(node, list) {
+        while ((node = policy_next_reservation(root, node))) {
                 if ((rc = read_reservation(reader, node,
                                            &tenancy->reservations[tenancy->reservations_count],
                                            err)) < 0)

@@ -335,8 +335,7 @@ static int read_root(struct reader *reader, const struct doc_node *root, struct 
         DOC_EACH(node, nodes)
                 if ((rc = read_node(reader, node, err)) < 0)
                         return rc;
-        if ((rc = pool_read_maintenance(reader->pool, doc_get(root, "maintenance"), reader->vocab,
-                                        err)) < 0)
+        if ((rc = pool_read_maintenance(reader->pool, root, reader->vocab, err)) < 0)
                 return rc;
         if ((rc = read_prices(reader, doc_get(root, "prices"), err)) < 0)
                 return rc;

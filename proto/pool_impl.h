@@ -9,6 +9,7 @@ int pool_find_plane(const struct pool_doc *pool, const struct doc_node *node, ui
 /* `drained` and `drain_by` of a node. */
 int pool_read_drain(const struct doc_node *map, struct node_desc *desc, struct err *err);
 
-/* maintenance: [{name, plane or node, from, until, every, last}], after planes and nodes. */
-int pool_read_maintenance(struct pool_doc *pool, const struct doc_node *list, struct vocab *vocab,
+/* maintenance: [{name, plane or nodes, from, until, every, last}], after planes and nodes; and the
+ * Maintenance documents of the same file. */
+int pool_read_maintenance(struct pool_doc *pool, const struct doc_node *root, struct vocab *vocab,
                           struct err *err);

@@ -348,7 +348,7 @@ static int check_plan(struct check *check, uint32_t number)
         if (!plan->live || plan->cause >= PLAN_CAUSES_END ||
             !in_use(check, TABLE_WORKLOADS, plan->beneficiary) ||
             state->workloads[plan->beneficiary].plan != number + 1 ||
-            state->workloads[plan->beneficiary].members_placed > 0)
+            (plan->cause != PLAN_MOVE && state->workloads[plan->beneficiary].members_placed > 0))
                 return refuse(check, "plans", number, "is for work that does not wait for it");
         for (uint32_t at = plan->first_place; at != NONE; at = state->plan_places[at].next) {
                 const struct plan_place *place = &state->plan_places[at];

@@ -303,6 +303,7 @@ static uint64_t workload_of(const struct input *input)
 {
         return input->kind == INPUT_HOLD_CHANGED ? input->hold.workload
                : input->kind == INPUT_STOP_ASKED ? input->stop.workload
+               : input->kind == INPUT_MOVE_ASKED ? input->move.workload
                                                  : input->workload;
 }
 
@@ -325,6 +326,7 @@ static int take_input(struct play *play, struct input *input, struct err *err)
         case INPUT_CANCELLED:
         case INPUT_HOLD_CHANGED:
         case INPUT_STOP_ASKED:
+        case INPUT_MOVE_ASKED:
                 if (state_workload(play->pool.state, workload_of(input)) == NONE)
                         return 0;       /* it has ended, here */
                 return tell(play, input, err);

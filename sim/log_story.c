@@ -221,6 +221,7 @@ static int tell_input(struct reading *reading, const struct input *input,
         case INPUT_CANCELLED:
         case INPUT_HOLD_CHANGED:
         case INPUT_STOP_ASKED:
+        case INPUT_MOVE_ASKED:
         case INPUT_NODE_JOINED:
         case INPUT_NODE_CHANGED:
         case INPUT_NODE_FAILED:

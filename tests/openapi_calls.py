@@ -157,6 +157,7 @@ def submit(berthd):
     def post(*args, **more):
         return berthd.ask("postWorkload", 201, body=document(*args, **more))["id"]
 
+    move_work(berthd)
     slices = "{model: A100-40, profile: 1g.5gb}"
     shares = "{share: 0.25, model: A100-40, method: share}"
     ids = {"runs": post("runs", "{devices: 8, model: H100-80}"),
@@ -239,6 +240,24 @@ def change_workloads(berthd, ids):
     berthd.ask("deleteWorkload", 404, **nobody)
 
 
+def move_work(berthd):
+    """The place it is told is the one that it has then: where none is free, it stays."""
+    path = {"id": berthd.ask("postWorkload", 201, body=document("goes"))["id"]}
+    berthd.until_state(path["id"], "running")
+    berthd.ask("postMove", 404, body={"to": "none"}, path=path)
+    berthd.ask("postMove", 404, body={}, path={"id": 99999})
+    berthd.ask("postMove", 400, body={"to": 7}, path=path)
+    here = berthd.ask("getWorkload", path=path)["places"][0]["node"]
+    berthd.ask("postMove", 400, body={"to": here}, path=path)
+    berthd.ask("postMove", path=path, query={"dry_run": "true"}, body={})
+    there = berthd.ask("postMove", path=path, body={})["places"][0]["node"]
+    berthd.ask("postMove", 409, body={}, path=path)     # it has been told
+    berthd.until(lambda: berthd.ask("getWorkload", path=path).get("places", [{}])[0]
+                 .get("node") == there, "it goes on where it was told")
+    berthd.ask("deleteWorkload", path=path)
+    berthd.until_state(path["id"], "cancelled")
+
+
 def see_pool(berthd, ids, viewer):
     berthd.ask("getPool")
     berthd.ask("getPool", 401, headers={"Authorization": "Bearer berth_none"})
@@ -265,7 +284,7 @@ def see_pool(berthd, ids, viewer):
     berthd.ask("getAlerts", 400, query={"kind": "dragons"})
     berthd.ask("postAcknowledge", 404, path={"id": 999})
     berthd.ask("postAcknowledge", 403, path={"id": 1}, headers=viewer)
-    for name in ("getTenants", "getNotices", "getUsage"):
+    for name in ("getTenants", "getNotices", "getUsage", "getReview"):
         berthd.ask(name)
         berthd.ask(name, 404, headers=viewer, query={"tenant": "zebra"})
     # It is counted with each snapshot.
@@ -273,6 +292,10 @@ def see_pool(berthd, ids, viewer):
     for by in ("", "tenant,class,model,method,hour", "model,day"):
         berthd.ask("getUsage", query={"by": by})
     berthd.ask("getUsage", 400, query={"by": "colour"})
+    if not berthd.ask("getReview", query={"by": "tenant,class,model,day"})["rows"]:
+        berthd.findings.append("getReview: nothing happened")
+    berthd.ask("getReview", 400, query={"from": "2027-01-04T08:00Z"})
+    berthd.ask("getReview", 400, query={"by": "colour"})
 
 
 def change_pool(berthd):
@@ -306,6 +329,30 @@ def documents(berthd, viewer):
     berthd.ask("postRollback", query={"dry_run": "true"}, body={"revision": 1})
     berthd.ask("postRollback", body={"revision": 1})
     berthd.ask("postRollback", 400, body={})
+
+
+def planned(berthd, viewer):
+    window = "from: 2030-01-04T08:00Z\nuntil: 2030-01-04T12:00Z\n"
+    room = "kind: Reservation\nname: room\ntenant: alpha\ndevices: {H100-80: 2}\n" + window
+    fans = "kind: Maintenance\nname: fans\nnodes: 'gpu-[01-02]'\nreason: new fans\n" + window
+    for word, text, listed in (("Reservation", room, "getReservations"),
+                               ("Maintenance", fans, "getMaintenance")):
+        path = {"path": {"name": text.split()[3]}}
+        berthd.ask(f"put{word}", query={"dry_run": "true"}, body=text, **path)
+        first = berthd.ask(f"put{word}", body=text, **path)["revision"]
+        if berthd.ask(f"put{word}", body=text, **path)["revision"] != first:
+            berthd.findings.append(f"put{word}: the same again is a new revision")
+        berthd.ask(f"put{word}", 400, path={"name": "other"}, body=text)
+        berthd.ask(f"put{word}", 409, headers={"If-Match": '"999"'}, body=text, **path)
+        berthd.ask(listed)
+        berthd.ask(listed, headers=viewer)
+        berthd.ask(f"delete{word}", query={"dry_run": "true"}, **path)
+        berthd.ask(f"delete{word}", **path)
+        berthd.ask(f"delete{word}", 404, **path)
+    berthd.ask("getReservations", 404, headers=viewer, query={"tenant": "zebra"})
+    berthd.ask("getMaintenance", 401, headers={"Authorization": "Bearer berth_none"})
+    for name in ("getPolicy", "getPoolDocument"):
+        berthd.ask(name, query={"beside": "false"})
 
 
 def tokens(berthd):
@@ -388,6 +435,7 @@ def played(berthd, root):
     change_workloads(berthd, ids)
     change_pool(berthd)
     documents(berthd, viewer)
+    planned(berthd, viewer)
     of_controller(berthd, root, viewer)
     own = {"queued", "allocated", "released", "requeued", "noticed", "holds_set"}
     events(berthd, {}, own | {"node_set", "policy_in_force", "freeze_in_force", "time_set",

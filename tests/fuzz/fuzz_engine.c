@@ -230,7 +230,7 @@ static enum input_kind next_kind(void)
         };
         static const uint8_t later[] = {
                 INPUT_FAILED,     INPUT_STOPPED,      INPUT_CHECKPOINTED, INPUT_HOLD_CHANGED,
-                INPUT_FREEZE_SET, INPUT_USE_REPORTED, INPUT_STOP_ASKED,
+                INPUT_FREEZE_SET, INPUT_USE_REPORTED, INPUT_STOP_ASKED,   INPUT_MOVE_ASKED,
         };
         uint8_t byte = next();
 
@@ -277,6 +277,11 @@ static void make_input(struct input *input)
         case INPUT_STOP_ASKED:
                 input->stop.workload = PICK(8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
                 input->stop.notice_ms = (int64_t)PICK(8, 0, 1000, UINT32_MAX);
+                break;
+        case INPUT_MOVE_ASKED:
+                input->move.workload = PICK(8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
+                input->move.notice_ms = (int64_t)PICK(8, 0, 1000, UINT32_MAX);
+                input->move.node = next() & 1 ? next_name() : 0;
                 break;
         case INPUT_HOLD_CHANGED:
                 input->hold.workload = PICK(8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);

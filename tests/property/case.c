@@ -551,6 +551,12 @@ void step_print(char *ret_text, size_t size, const struct input *step, const str
                 put(&text, "workload %" PRIu64 " is asked to stop within %" PRId64 " ms",
                     step->stop.workload, step->stop.notice_ms);
                 break;
+        case INPUT_MOVE_ASKED:
+                put(&text, "workload %" PRIu64 " is asked to move to node %s within %" PRId64 " ms",
+                    step->move.workload,
+                    step->move.node ? vocab_name_text(vocab, step->move.node) : "any",
+                    step->move.notice_ms);
+                break;
         case INPUT_USE_REPORTED:
                 put(&text, "workload %" PRIu64 " is %s", step->use.workload,
                     step->use.idle_since_ms ? "idle" : "in use");

@@ -278,6 +278,7 @@ static void take_away(struct book *book, struct book_work *work)
                 node->network -= need->network_mbit;
         }
         work->placed = 0;
+        work->told_moves = false;
         work->notice_until_ms = work->leave_by_ms = work->idle_since_ms = 0;
         work->told_idle = work->demoted = false;
         work->idle_done = IDLE_THEN_NOTHING;
@@ -357,6 +358,7 @@ static void plan_unlock(struct book *book, uint32_t number)
         for (uint64_t w = 1; w <= book->last_id; w++)
                 if (book->works[w].plan == number + 1) {
                         book->works[w].plan = 0;
+                        book->works[w].told_moves = false;
                         book->works[w].notice_until_ms = 0;
                         book->works[w].stays_ms = book->now_ms;
                 }
@@ -371,7 +373,11 @@ static bool follow_ended(struct book *book, struct book_work *work, enum release
         if (cause == RELEASE_DRAINED && work->leave_by_ms == 0)
                 return BOOK_FAIL(book, "a workload leaves for a drain that it was not told of");
         bool told = cause == RELEASE_STOPPED || cause == RELEASE_TIMED_OUT ||
-                    cause == RELEASE_DRAINED || cause == RELEASE_IDLE;
+                    cause == RELEASE_DRAINED || cause == RELEASE_IDLE || cause == RELEASE_ASKED;
+        if (told && work->told_moves != (cause == RELEASE_ASKED))
+                return BOOK_FAIL(book, "a workload is stopped (%s), and %s to be moved",
+                                 release_cause_name(cause),
+                                 work->told_moves ? "was" : "was not");
         if (told && work->told_idle != (cause == RELEASE_IDLE))
                 return BOOK_FAIL(book, "a workload is stopped (%s), and was told so for something "
                                        "else",

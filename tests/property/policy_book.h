@@ -98,6 +98,7 @@ struct book_work {
         int64_t leave_by_ms;            /* told for a drain or maintenance; 0: not for that */
         int64_t stays_ms;               /* when it was last told that it may stay */
         bool told_idle;                 /* to stop, as nobody uses its devices */
+        bool told_moves;                /* to stop, and its plan has places for it elsewhere */
         int64_t idle_since_ms;          /* 0: in use */
         uint8_t idle_done;              /* enum idle_then: in this spell */
         bool demoted;                   /* spare by that */

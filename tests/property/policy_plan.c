@@ -181,6 +181,8 @@ static const char *breaks_terms(const struct book *book, const struct book_work 
                                        class->stop != STOP_ALWAYS
                                ? "room is gathered from its class for work under its protect only"
                                : NULL;
+        case PLAN_MOVE:
+                return "nobody is stopped for work that is moved";
         case PLAN_CAUSES_END:
                 break;
         }
@@ -312,6 +314,34 @@ static bool law_places(struct book *book, const struct book_work *beneficiary,
         return true;
 }
 
+/* Work that is moved: it alone is told, its places are free while it still runs, on other nodes of
+ * its models. */
+static bool law_move(struct book *book, struct book_work *work, struct book_plan *plan,
+                     const struct fact *kept, const struct victims *victims)
+{
+        uint64_t models = 0;
+
+        for (unsigned m = 0; m < work->placed; m++)
+                models |= UINT64_C(1) << book->nodes[work->places[m].node].desc.model;
+        if (victims->count != 1 || victims->works[0] != work || book_lies_frozen(book, work))
+                return BOOK_FAIL(book, "workload %" PRIu64 " is moved, and another is told, or it "
+                                       "is frozen",
+                                 work->request.workload);
+        const char *why = does_not_fit(book, &work->request, kept, plan->places_count);
+        book->checked[PROMISE_PROVEN]++;
+        for (unsigned p = 0; !why && p < plan->places_count; p++) {
+                if (!(models >> book->nodes[plan->places[p].node].desc.model & 1))
+                        why = "it has no devices of that model";
+                for (unsigned m = 0; m < work->placed; m++)
+                        if (work->places[m].node == plan->places[p].node)
+                                why = "it lies there already";
+        }
+        work->told_moves = true;
+        return why ? BOOK_FAIL(book, "workload %" PRIu64 " cannot be moved so: %s",
+                               work->request.workload, why)
+                   : law_places(book, work, plan);
+}
+
 bool plan_law(struct book *book, const struct fact *facts, uint32_t count, uint32_t at)
 {
         static struct victims victims;
@@ -323,7 +353,9 @@ bool plan_law(struct book *book, const struct fact *facts, uint32_t count, uint3
 
         if (planned->plan >= BOOK_PLANS || plan->live)
                 return BOOK_FAIL(book, "plan %u is made twice", planned->plan);
-        if (!beneficiary || beneficiary->status != WORK_WAITS || beneficiary->user_held)
+        bool moves = planned->cause == PLAN_MOVE;
+        if (!beneficiary || beneficiary->status != (moves ? WORK_RUNS : WORK_WAITS) ||
+            (!moves && beneficiary->user_held))
                 return BOOK_FAIL(book, "a plan for workload %" PRIu64 ", which does not wait",
                                  planned->beneficiary);
         if (!collect(book, facts, count, at, &places, &victims))
@@ -336,11 +368,12 @@ bool plan_law(struct book *book, const struct fact *facts, uint32_t count, uint3
                        sizeof plan->places[p].parts);
         }
         book->causes[planned->cause]++;
-        if (!prove(book, beneficiary, kept, places, &victims) ||
-            !law_places(book, beneficiary, plan) || !law_rate(book, &victims))
+        if (moves ? !law_move(book, beneficiary, plan, kept, &victims)
+                  : !prove(book, beneficiary, kept, places, &victims) ||
+                            !law_places(book, beneficiary, plan) || !law_rate(book, &victims))
                 return false;
         for (unsigned v = 0; v < victims.count; v++) {
-                if (!law_victim(book, victims.works[v], beneficiary, planned->cause))
+                if (!moves && !law_victim(book, victims.works[v], beneficiary, planned->cause))
                         return false;
                 victims.works[v]->plan = planned->plan + 1;
                 victims.works[v]->notice_until_ms =

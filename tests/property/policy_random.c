@@ -265,6 +265,22 @@ static int report_use(struct trial *trial, struct rng *rng)
                                              input.use.workload, may ? "refused" : "believed");
 }
 
+/* Some where it lies already, some that do not run: refused, and nothing changes. */
+static int move(struct trial *trial, struct rng *rng)
+{
+        struct book_work *work = any_work(rng, draw_chance(rng, 95) ? WORK_RUNS : WORK_WAITS);
+        struct input input = {.kind = INPUT_MOVE_ASKED};
+
+        if (!work)
+                return 1;
+        input.move.workload = work->request.workload;
+        input.move.notice_ms = book_class(&book, work)->notice_ms;
+        if (draw_chance(rng, 40))
+                input.move.node = trial->pool.nodes[draw_below(rng,
+                                                               trial->pool.nodes_count)].name;
+        return trial_run(trial, &input) ? 1 : 0;
+}
+
 static int change_node(struct trial *trial, struct rng *rng)
 {
         struct node_desc desc = trial->pool.nodes[draw_below(rng, trial->pool.nodes_count)];
@@ -372,8 +388,8 @@ static int maintain(struct trial *trial, unsigned set)
 static int run_step(struct trial *trial, unsigned step)
 {
         enum { SUBMIT, WAIT, CANCEL, HOLD, STOP, CHANGE, OBSERVE, FREEZE, MAINTAIN, POLICY, EXIT,
-               FAIL, USE, KINDS };
-        static const uint64_t weights[KINDS] = {54, 12, 4, 4, 5, 8, 2, 4, 2, 1, 4, 2, 16};
+               FAIL, USE, MOVE, KINDS };
+        static const uint64_t weights[KINDS] = {54, 12, 4, 4, 5, 8, 2, 4, 2, 1, 4, 2, 16, 6};
         struct rng rng;
         int64_t span;
 
@@ -409,6 +425,8 @@ static int run_step(struct trial *trial, unsigned step)
                 return of_work(trial, &rng, INPUT_EXITED, WORK_RUNS);
         case USE:
                 return report_use(trial, &rng);
+        case MOVE:
+                return move(trial, &rng);
         case FAIL:
                 return of_work(trial, &rng, INPUT_FAILED, WORK_RUNS);
         default:

@@ -70,12 +70,15 @@ static void look(enum fault_loss loss)
         tokens_free(tokens);
 }
 
+/* All that was not synced is lost, and once in turn another part of it: test_crash.c has them all. */
 static void crash_here(void *self)
 {
         (void)self;
         story.operations++;
-        for (int loss = 0; story.looks && loss < FAULT_LOSSES_END; loss++)
-                look((enum fault_loss)loss);
+        if (!story.looks)
+                return;
+        look(FAULT_LOSE_ALL);
+        look((enum fault_loss)(1 + story.operations % (FAULT_LOSSES_END - 1)));
 }
 
 /* ---- acts ---- */
@@ -170,7 +173,7 @@ static void a_token_is_used_up_and_its_node_enrolled_or_neither(void **state)
         world_tick(&story.world, 1000);
         story.looks = false;
         assert_true(story.operations > 10);
-        assert_true(story.crashes > 40);
+        assert_true(story.crashes > 20);
         finish();
 }
 

@@ -92,6 +92,7 @@ static const struct row {
         {"postRelease", OWN, "", "", false},
         {"postRestart", OWN, "", "", false},
         {"postPreempt", OPERATE, "", "", false},
+        {"postMove", OWN, "?dry_run=true", "{}", false},
         {"getQueue", ANYONE, "", NULL, false},
         {"getPool", ANYONE, "", NULL, false},
         {"getPoolDocument", SEE_ALL, "", NULL, false},
@@ -100,6 +101,12 @@ static const struct row {
         {"putPolicy", OPERATE, "?dry_run=true", "kind: Nothing\n", false},
         {"getPolicyRevisions", SEE_ALL, "", NULL, false},
         {"postRollback", OPERATE, "?dry_run=true", "{\"revision\": 1}", false},
+        {"getReservations", ANYONE, "", NULL, false},
+        {"putReservation", OPERATE, "?dry_run=true", "kind: Nothing\n", false},
+        {"deleteReservation", OPERATE, "?dry_run=true", NULL, false},
+        {"getMaintenance", ANYONE, "", NULL, false},
+        {"putMaintenance", OPERATE, "?dry_run=true", "kind: Nothing\n", false},
+        {"deleteMaintenance", OPERATE, "?dry_run=true", NULL, false},
         {"getNodes", ANYONE, "", NULL, false},
         {"postDrain", OPERATE, "", "{}", false},
         {"postUndrain", OPERATE, "", "{}", false},
@@ -115,6 +122,7 @@ static const struct row {
         {"getAlerts", ANYONE, "?state=all", NULL, false},
         {"postAcknowledge", OPERATE, "", "", false},
         {"getUsage", ANYONE, "?by=tenant,class", NULL, false},
+        {"getReview", ANYONE, "?by=tenant,class", NULL, false},
         {"getEvents", ANYONE, "?after=0", NULL, true},
         {"postToken", MAKE_TOKEN, "", "", false},
         {"getTokens", ANYONE, "", NULL, false},
@@ -220,6 +228,7 @@ static void fill(const struct route *route, const struct row *row, bool foreign,
                 const char *node = foreign ? "gpu-02" : "gpu-01";
                 const char *value = strncmp(from, "{id}", 4) == 0        ? id
                                     : strncmp(from, "{node}", 6) == 0    ? node
+                                    : strncmp(from, "{name}", 6) == 0    ? "planned"
                                     : strncmp(from, "{request}", 9) == 0 ? "1"
                                                                          : NULL;
                 if (!value) {
@@ -354,6 +363,8 @@ static void a_tenant_that_is_asked_for_is_seen_only_by_its_own(void **state)
         static const char *const paths[] = {
                 "/v1/queue?tenant=zebra", "/v1/tenants?tenant=zebra", "/v1/notices?tenant=zebra",
                 "/v1/usage?tenant=zebra", "/v1/fits?tenant=zebra",    "/v1/events?tenant=zebra",
+                "/v1/reservations?tenant=zebra",
+                "/v1/review?tenant=zebra",
         };
         for (size_t p = 0; p < ARRAY_LEN(paths); p++)
                 for (unsigned role = 0; role <= MANAGER; role++) {

@@ -166,6 +166,9 @@ static void check_input_kind(enum input_kind kind)
         case INPUT_STOP_ASKED:
                 INPUT_MEMBER(kind, stop);
                 break;
+        case INPUT_MOVE_ASKED:
+                INPUT_MEMBER(kind, move);
+                break;
         case INPUT_USE_REPORTED:
                 INPUT_MEMBER(kind, use);
                 break;
