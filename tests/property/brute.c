@@ -200,7 +200,9 @@ static bool apply_released(struct brute *brute, const struct fact *fact, const s
                         input->workload == work->request.workload;
                 break;
         case RELEASE_LOST:
-                asked = may_be_lost(brute, work, input);
+                asked = may_be_lost(brute, work, input) ||
+                        (input->kind == INPUT_LOST && work->placed > 0 &&
+                         input->workload == work->request.workload);
                 break;
         case RELEASE_STOPPED:
         case RELEASE_DRAINED:
