@@ -8,7 +8,7 @@ LIVE_SECONDS ?= 3600
 UP_SCENARIO  ?= examples/replay-pool.yaml
 UP_FOLDER    ?= $(BUILD)/pool
 
-.PHONY: help up down example build test bench fuzz fuzz-keep policy-random kill-daemon stories live-hour controller-sim format clean deps
+.PHONY: help up down example build test bench fuzz fuzz-keep policy-random kill-daemon abuse stories live-hour controller-sim format clean deps
 .DEFAULT_GOAL := help
 
 help:                    ## this list
@@ -63,6 +63,9 @@ kill-daemon: build       ## berthd killed 1,000 times under load (make test: 20)
 	@python3 tests/kill_daemon.py $(BUILD)/berthd --rounds 1000
 	@python3 tests/kill_daemon.py $(BUILD)/berthd --rounds 200 --agents
 	@python3 tests/kill_daemon.py $(BUILD)/berthd --rounds 200 --shim $(BUILD)/tests/forget.so
+
+abuse: build             ## berthd under bad requests, slow and idle connections, foreign tenants (make test: seconds)
+	@BERTH_SOURCE=. python3 tests/abuse_daemon.py $(BUILD)/berthd --seconds 120 --idle 10000 --slow 600
 
 stories: build           ## what happens to people's work, with real agents and processes (make test: the same)
 	@python3 tests/e2e.py $(BUILD)/berthd $(BUILD)/berth-agent $(BUILD)/berth

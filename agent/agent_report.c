@@ -42,6 +42,7 @@ static void fill_run(struct agent *agent, size_t index, struct run_report *repor
         report->exit_code = live->status.exit_code;
         report->signal = live->status.signal;
         report->lost_contact = live->lost_contact || live->status.lost_contact;
+        report->told_to_end = live->status.told_to_end;
 }
 
 void agent_report(struct agent *agent)

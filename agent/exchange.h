@@ -144,6 +144,7 @@ struct run_report {
         int exit_code, signal;          /* EXITED: signal 0 = it ended by itself */
         const char *reason;             /* REFUSED; else "" */
         bool lost_contact;              /* EXITED: the agent ended it, at the end of the lease */
+        bool told_to_end;               /* EXITED: it got TERM before, whatever its exit code is */
 };
 
 struct exchange_checkpoint {

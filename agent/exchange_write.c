@@ -132,6 +132,8 @@ static void add_report(struct text *text, const struct run_report *run)
                 text_add(text, ", \"exit_code\": %d, \"signal\": %d", run->exit_code, run->signal);
         if (run->phase == RUN_EXITED && run->lost_contact)
                 text_add(text, ", \"lost_contact\": true");
+        if (run->phase == RUN_EXITED && run->told_to_end)
+                text_add(text, ", \"told_to_end\": true");
         if (run->phase == RUN_REFUSED)
                 add_field(text, "reason", run->reason);
         text_add(text, "}");

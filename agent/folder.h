@@ -110,6 +110,7 @@ struct run_status {
         int exit_code, signal;
         bool lost_contact;              /* EXITED: its supervisor ended it at the end of its lease */
         char reason[480];
+        bool told_to_end;               /* EXITED: TERM came first, by order */
 };
 /* Read and written with the run's own folder, by agent and supervisor. Reading: 0 (also when there
  * is none yet), -ERR_INPUT, -ERR_IO, -ERR_NOMEM. How a run ended is written durably; the phases

@@ -151,7 +151,8 @@ static int read_status(const struct doc_node *root, struct run_status *status, s
             (rc = doc_i64(doc_get(root, "pid"), 0, INT32_MAX, &status->pid, err)) < 0 ||
             (rc = doc_i64(doc_get(root, "exit_code"), 0, 255, &exit_code, err)) < 0 ||
             (rc = doc_i64(doc_get(root, "signal"), 0, 255, &signal, err)) < 0 ||
-            (rc = doc_bool(doc_get(root, "lost_contact"), &status->lost_contact, err)) < 0)
+            (rc = doc_bool(doc_get(root, "lost_contact"), &status->lost_contact, err)) < 0 ||
+            (rc = doc_bool(doc_get(root, "told_to_end"), &status->told_to_end, err)) < 0)
                 return rc;
         const char *reason = "";
         if ((rc = doc_text(doc_get(root, "reason"), 0, sizeof status->reason - 1, &reason, err)) <
@@ -193,9 +194,11 @@ int status_write(const char *run_folder, const struct run_status *status, struct
         snprintf(path, sizeof path, "%s/status.json", run_folder);
         text_add(&text,
                  "{\"phase\": \"%s\", \"since_ms\": %" PRId64 ", \"pid\": %" PRId64
-                 ", \"exit_code\": %d, \"signal\": %d, \"lost_contact\": %s, \"reason\": ",
+                 ", \"exit_code\": %d, \"signal\": %d, \"lost_contact\": %s, "
+                 "\"told_to_end\": %s, \"reason\": ",
                  run_phase_name(status->phase), status->since_ms, status->pid, status->exit_code,
-                 status->signal, status->lost_contact ? "true" : "false");
+                 status->signal, status->lost_contact ? "true" : "false",
+                 status->told_to_end ? "true" : "false");
         text_add_json(&text, status->reason);
         text_add(&text, "}\n");
         if (text.failed)

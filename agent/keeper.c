@@ -402,8 +402,8 @@ static void enrol(struct keeper *keeper, char *token)
                 return;
         }
         say(SAY_ERROR, "not enrolled", "error=\"%s\"", err.text);
-        /* What a token is refused for does not pass; what else goes wrong may. */
-        bool is_final = status >= 400 && status < 500 && status != 429;
+        /* What a token is refused for does not pass; what else is wrong may be put right. */
+        bool is_final = status == 401 || status == 403 || status == 409;
         if (is_final) {
                 free_token(keeper->refused_token);
                 keeper->refused_token = token;
@@ -413,13 +413,19 @@ static void enrol(struct keeper *keeper, char *token)
         pause_after_failure(keeper);
 }
 
+/* Somebody may have put right what was wrong: all is tried, and said, anew. */
 static bool take_doubt(struct keeper *keeper)
 {
         pthread_mutex_lock(&keeper->lock);
         bool is_doubted = keeper->is_doubted;
         keeper->is_doubted = false;
         pthread_mutex_unlock(&keeper->lock);
-        return is_doubted;
+        if (!is_doubted)
+                return false;
+        free_token(keeper->refused_token);
+        keeper->refused_token = NULL;
+        keeper->was_said = false;
+        return true;
 }
 
 static void step(struct keeper *keeper)
@@ -433,7 +439,7 @@ static void step(struct keeper *keeper)
         if (is_good && !is_doubted && now_ms < keeper->renew_at_ms)
                 return;
         if (is_doubted && keeper->identity.until_ms > now_ms)
-                is_good = true;         /* somebody may have put right what was wrong */
+                is_good = true;
         if (is_good)
                 renew(keeper);
         if (is_good && !keeper->is_refused)

@@ -272,6 +272,7 @@ static void obey(struct supervisor *self, const char *order)
                 take_lease(self, order + 6);
         } else if (str_equal(order, "term")) {
                 self->is_term_ordered = true;
+                self->status.told_to_end |= !self->has_ended;
                 terminate(self);
         } else if (str_equal(order, "kill")) {
                 self->is_kill_ordered = true;

@@ -16,7 +16,8 @@
         X(RANGE,     "out_of_range")            \
         X(IO,        "io_error")                \
         X(DENIED,    "denied")                  \
-        X(CANCELLED, "cancelled")
+        X(CANCELLED, "cancelled")               \
+        X(QUARANTINED, "quarantined")
 
 enum err_code {
         ERR_OK = 0,

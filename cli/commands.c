@@ -19,7 +19,9 @@
 #include "cli/planned.h"
 #include "cli/policy.h"
 #include "cli/pool_show.h"
+#include "cli/quarantine.h"
 #include "cli/replay.h"
+#include "cli/report.h"
 #include "cli/status.h"
 #include "cli/store.h"
 #include "cli/submit.h"
@@ -84,10 +86,11 @@ const struct command *const commands[] = {
         &cancel_command,  &hold_command,
         &release_command, &restart_command,  &move_command,
         &pool_command,    &top_command,      &alerts_command,
-        &idle_command,    &tenants_command,  &usage_command,   &notices_command,
+        &idle_command,    &tenants_command,  &usage_command,   &report_command,
+        &notices_command,
         &events_command,  &apply_command,    &drain_command,   &undrain_command,
         &freeze_command,  &unfreeze_command, &preempt_command,
-        &reservation_command, &maintenance_command, &token_command,
+        &reservation_command, &maintenance_command, &token_command, &quarantine_command,
         &policy_command,  &replay_command,   &store_command,   &context_command,
         &completion_command, &man_command,   &help_command,    &version_command, NULL,
 };

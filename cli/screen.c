@@ -68,6 +68,8 @@ enum tone screen_state_tone(const char *state)
                 {"refused", TONE_BAD},
                 {"down", TONE_BAD},
                 {"silent", TONE_BAD},
+                {"quarantined", TONE_BAD},
+                {"suspect", TONE_WAITING},
                 {"broken", TONE_BAD},
         };
 

@@ -41,6 +41,7 @@ static enum exit_code code_of(int rc)
         case ERR_EXISTS:
                 return EXIT_NO_ANSWER;
         case ERR_DENIED:
+        case ERR_QUARANTINED:
                 return EXIT_REFUSED;
         case ERR_NOMEM:
         case ERR_OK:

@@ -134,16 +134,21 @@ void api_commit_apart(struct call *call, struct act *act, unsigned status, json_
 
 bool api_not_too_often(struct call *call)
 {
-        int64_t wait_ms = persons_take(call->api->persons, call->who.name, call->api->person_per_s,
-                                       time_monotonic_ns() / 1000000 + 1);
         char after[24];
         struct err err;
+        size_t size;
+
+        (void)http_body(call->exchange, &size);
+        int64_t wait_ms = persons_take(call->api->persons, call->who.name, size,
+                                       call->api->person_per_s,
+                                       time_monotonic_ns() / 1000000 + 1);
 
         if (wait_ms == 0)
                 return true;
         (void)snprintf(after, sizeof after, "%" PRId64, (wait_ms + 999) / 1000);
         (void)http_answer_header(call->exchange, "Retry-After", after);
-        (void)err_set(&err, ERR_FULL, "%s asks more than %" PRIu32 " times a second",
+        (void)err_set(&err, ERR_FULL, "%s asks more than %" PRIu32 " times a second (each KiB of a body is once "
+                      "more)",
                       call->who.name, call->api->person_per_s);
         problem_answer(call->exchange, 429, &err, NULL);
         return false;

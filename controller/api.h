@@ -21,6 +21,7 @@ struct events;
 struct live;
 struct metrics;
 struct persons;
+struct quarantine;
 struct tokens;
 struct work;
 
@@ -30,6 +31,7 @@ struct api {
         struct metrics *metrics;
         struct tokens *tokens;
         struct persons *persons;
+        struct quarantine *quarantine;
         struct authority *authority;    /* of nodes; NULL: there is no TLS for certificates */
         int64_t certificate_ms;         /* how long one of a node is good */
         uint32_t person_per_s;          /* requests of one person; 0: any number */

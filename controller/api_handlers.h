@@ -41,8 +41,12 @@ route_handler get_reservations, put_reservation, delete_reservation, get_mainten
         put_maintenance, delete_maintenance;
 /* api_tokens.c */
 route_handler post_token, get_tokens, delete_token;
+/* api_quarantine.c */
+route_handler get_quarantine, delete_quarantine;
 /* api_alerts.c */
 route_handler get_alerts, post_acknowledge;
+/* api_review.c */
+route_handler get_review;
 /* api_usage.c */
 route_handler get_usage;
 /* api_events.c */

@@ -187,10 +187,12 @@ static void answer_health(struct api *api, struct http_exchange *exchange)
 {
         struct writer_stats stats;
         int64_t cycle_ms = api_now_ms() - core_state(api->live->core)->now_ms;
-        char text[512];
+        char text[2048];
 
         core_stats(api->live->core, &stats);
-        bool good = stats.state == WRITER_WORKING && stats.busy_ms < 10000 && cycle_ms < 60000;
+        bool decides = !api->live->time_stands;
+        bool good = stats.state == WRITER_WORKING && stats.busy_ms < 10000 && cycle_ms < 60000 &&
+                    decides;
         json_t *json = json_pack("{s:s,s:I,s:I,s:I,s:I}", "status", good ? "ok" : "failing",
                                  "cycle_age_ms", (json_int_t)cycle_ms, "commit_busy_ms",
                                  (json_int_t)stats.busy_ms, "waiting_batches",
@@ -198,6 +200,11 @@ static void answer_health(struct api *api, struct http_exchange *exchange)
                                  (json_int_t)stats.durable_seq);
         if (stats.state == WRITER_FAILED)
                 view_set(json, "store", json_string(stats.failure.text));
+        view_set(json, "worker", view_worker(api->live));
+        if (!decides)
+                view_set(json, "quarantine",
+                         json_string("time stands still for the engine: its tick has crashed it; "
+                                     "see 'berth quarantine list'"));
         size_t size = json_dumpb(json, text, sizeof text, JSON_COMPACT);
         json_decref(json);
         http_answer(exchange, good ? 200 : 503, "application/json", text,

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
+#include "controller/crash.h"
 #include "controller/ending.h"
 #include "controller/wish.h"
 #include "engine/decide.h"
@@ -64,6 +65,11 @@ void core_watch(struct core *core, const struct core_watch *watch)
 {
         assert(core->watches_count < CORE_WATCHES_MAX);
         core->watches[core->watches_count++] = *watch;
+}
+
+void core_guard_set(struct core *core, const struct core_guard *guard)
+{
+        core->guard = *guard;
 }
 
 /* ---- acts ---- */
@@ -177,6 +183,17 @@ static void show(const struct core *core, const struct fact *fact, uint64_t seq)
                                                 core->now_ms);
 }
 
+void core_tell_refused(struct core *core, const struct request *request, const struct fact *fact,
+                       int64_t at_ms)
+{
+        if (fact->kind != FACT_REFUSED || state_workload(core->state, request->workload) != NONE)
+                return;
+        for (unsigned w = 0; w < core->watches_count; w++)
+                if (core->watches[w].refused)
+                        core->watches[w].refused(core->watches[w].arg, core->state, request,
+                                                 fact->refused.gate, at_ms);
+}
+
 int core_apply(struct core *core, const struct fact *fact, uint64_t seq, int64_t at_ms)
 {
         int rc = works_follow(core->works, fact, members_of(core->state, fact), seq, at_ms);
@@ -206,6 +223,9 @@ static int decide_all(struct core *core, const struct input *input, uint64_t seq
                         if (rc)
                                 return rc;
                         show(core, &group.facts[i], seq);
+                        if (input->kind == INPUT_SUBMITTED)
+                                core_tell_refused(core, &input->request, &group.facts[i],
+                                                  core->now_ms);
                         if (!keep_fact(core, &group.facts[i]) ||
                             core_apply(core, &group.facts[i], seq, core->now_ms) < 0)
                                 return err_set(err, ERR_NOMEM, "out of memory");
@@ -243,8 +263,16 @@ static int take_input(struct act *act, const struct input *input,
                                  .revision = beside->revision,
                                  .bounds = core->has_begun ? NULL : &core->state->bounds},
                          &core->input_body);
+        if (core->guard.may && !core->input_body.failed)
+                rc = core->guard.may(core->guard.arg, input->kind, core->input_body.bytes,
+                                     core->input_body.size, err);
+        if (rc)
+                return rc;
         log_facts_begin(core->state->vocab, core->setup.models, &core->words, &core->facts_body);
+        crash_enter(CRASH_INPUT, input_name(input->kind), core->input_body.bytes,
+                    core->input_body.size);
         rc = decide_all(core, input, core_next_seq(core) + 1, &began, err);
+        crash_leave(CRASH_INPUT);
         log_facts_end(&core->facts_body);
         if (rc < 0 && !began) {
                 core->words = words;
@@ -256,6 +284,8 @@ static int take_input(struct act *act, const struct input *input,
         if (logged == 0)
                 logged = add_record(act, RECORD_FACTS, &core->facts_body, err);
         core->has_begun = true;
+        if (core->guard.decided)
+                core->guard.decided(core->guard.arg, act, input->kind);
         return logged < 0 ? fail(core, logged) : 0;
 }
 
@@ -317,6 +347,13 @@ int core_key(struct act *act, const struct key_entry *entry, struct err *err)
 int core_usage(struct act *act, const struct usage_row *row, struct err *err)
 {
         int rc = batch_add_usage(act->batch, row, err);
+
+        return rc < 0 ? fail(act->core, rc) : 0;
+}
+
+int core_review(struct act *act, const struct review_row *row, struct err *err)
+{
+        int rc = batch_add_review(act->batch, row, err);
 
         return rc < 0 ? fail(act->core, rc) : 0;
 }

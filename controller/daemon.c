@@ -16,10 +16,13 @@
 #include "base/text.h"
 #include "controller/alerts.h"
 #include "controller/api_handlers.h"
+#include "controller/crash.h"
 #include "controller/events.h"
+#include "controller/guarded.h"
 #include "controller/live.h"
 #include "controller/metrics.h"
 #include "controller/persons.h"
+#include "controller/quarantine.h"
 #include "controller/simulated.h"
 #include "controller/tls_files.h"
 #include "controller/tokens.h"
@@ -60,6 +63,8 @@ struct daemon {
         uint64_t snapshot_seq;          /* when the newest one was begun */
         int64_t retried_ms, retain_at_ms;
         int64_t end_by_ms;              /* 0: nobody has asked it to end */
+        char crash_file[4096];
+        struct guarded guarded;
 };
 
 /* ---- the log of the daemon itself: one event, one line ---- */
@@ -247,6 +252,10 @@ static int put_file(struct daemon *daemon, const char *path, const char *in_forc
                     json_string_value(json_array_get(document.warnings, w)));
         json_decref(document.warnings);
         mem_free(text);
+        if (rc == -ERR_QUARANTINED) {   /* what is in force serves; what else is there is served */
+                say("not set:", "%s: %s", path, err->text);
+                return 0;
+        }
         return rc ? err_prefix(err, "%s", path) : 0;
 }
 
@@ -310,6 +319,63 @@ static void on_hangup(uv_signal_t *signal, int number)
                 say("policy not taken:", "%s", err.text);
 }
 
+/* A person is to look at it. */
+static void raise_held(struct daemon *daemon, const struct quarantine_entry *entry)
+{
+        char subject[24], text[400];
+
+        (void)snprintf(subject, sizeof subject, "%" PRIu64, entry->id);
+        (void)snprintf(text, sizeof text,
+                       "%s%s%s has crashed the controller, and is not tried again: 'berth "
+                       "quarantine list --json' shows where; 'berth quarantine release %" PRIu64
+                       "' lets it try again",
+                       entry->kind, entry->what[0] ? " " : "", entry->what, entry->id);
+        (void)alerts_raise(daemon->live.alerts, ALERT_QUARANTINED, subject, "", text, api_now_ms());
+}
+
+/* What crashed earlier runs, and whether it may be tried again. A failure keeps nobody from
+ * starting: the crashes count when the file is read again. */
+static void take_crashes(struct daemon *daemon)
+{
+        const struct quarantine_entry *entry;
+        uint32_t cursor = 0;
+        unsigned crashes, held = 0;
+        struct err err;
+
+        if (quarantine_take(daemon->api.quarantine, daemon->crash_file, api_now_ms(), &crashes,
+                            &err) < 0)
+                say("crash records not taken:", "%s", err.text);
+        if (crashes > 0)
+                say("has crashed", "times=%u", crashes);
+        while ((entry = quarantine_next(daemon->api.quarantine, &cursor))) {
+                held += entry->is_held;
+                if (entry->is_new && entry->is_held)
+                        raise_held(daemon, entry);
+                if (entry->is_new)
+                        say(entry->is_held ? "in quarantine:" : "suspected:",
+                            "id=%" PRIu64 " of=%s kind=\"%s\" what=\"%s\"", entry->id,
+                            crash_of_name((enum crash_of)entry->of), entry->kind, entry->what);
+        }
+        if (held > 0)
+                say("quarantine", "held=%u", held);
+}
+
+/* Before anything is decided; a child, such as the worker, is no concern of it. */
+static int watch_crashes(struct daemon *daemon, struct err *err)
+{
+        const struct daemon_options *options = daemon->options;
+        int rc = quarantine_open(daemon->live.core, &daemon->api.quarantine, err);
+
+        if (rc == 0 && snprintf(daemon->crash_file, sizeof daemon->crash_file, "%s.crash",
+                                options->store) >= (int)sizeof daemon->crash_file)
+                rc = err_set(err, ERR_INPUT, "%s: the path is too long", options->store);
+        if (rc == 0)
+                rc = crash_watch(daemon->crash_file, options->version, options->decide_ms_max, err);
+        if (rc == 0)
+                take_crashes(daemon);
+        return rc;
+}
+
 /* Nodes show certificates in TLS, and nowhere else. */
 static int load_authority(struct daemon *daemon, struct err *err)
 {
@@ -349,8 +415,12 @@ static int open_live(struct daemon *daemon, struct err *err)
                         store_close(setup.store);
                 return rc;
         }
+        rc = watch_crashes(daemon, err);
+        if (rc)
+                return rc;
         daemon->api.events = daemon->events = events_new(daemon->live.core);
-        daemon->api.metrics = daemon->metrics = metrics_new(&daemon->live, daemon->events);
+        daemon->api.metrics = daemon->metrics = metrics_new(&daemon->live, daemon->events,
+                                                             daemon->api.quarantine);
         daemon->api.persons = persons_new();
         rc = tokens_open(daemon->live.core, &daemon->api.tokens, err);
         if (rc)
@@ -400,10 +470,12 @@ static int new_server(struct daemon *daemon, struct err *err)
         const struct daemon_options *options = daemon->options;
         struct tls_files files = {0};
         struct http_setup setup = {.limits = http_limits_default,
-                                   .handler = routes_serve,
-                                   .arg = &daemon->routes};
+                                   .handler = guarded_serve,
+                                   .arg = &daemon->guarded};
         int rc = 0;
 
+        daemon->guarded = (struct guarded){.routes = &daemon->routes,
+                                           .quarantine = daemon->api.quarantine};
         setup.limits.rate_per_s = options->requests_per_s;
         setup.answered = metrics_answered;
         setup.answered_arg = daemon->metrics;
@@ -511,6 +583,9 @@ static int serve(struct daemon *daemon, struct err *err)
         }
         worker_end(daemon->worker);
         http_free(daemon->http);        /* closes the streams */
+        crash_unwatch();
+        if (daemon->live.core && rc == 0)
+                alerts_end(daemon->live.alerts, api_now_ms());
         if (daemon->live.core && rc == 0 &&
             (live_count_usage(&daemon->live, api_now_ms(), err) < 0 ||
              core_finish(daemon->live.core, err) < 0))
@@ -520,6 +595,7 @@ static int serve(struct daemon *daemon, struct err *err)
         events_free(daemon->events);
         tokens_free(daemon->api.tokens);
         persons_free(daemon->api.persons);
+        quarantine_free(daemon->api.quarantine);
         authority_free(daemon->api.authority);
         return rc;
 }

@@ -28,6 +28,7 @@ struct daemon_options {
         const char *worker_program;     /* NULL: this program; another one for tests */
         bool simulate;                  /* nodes have no agents: they are played */
         int64_t tick_ms, lease_ms;
+        int64_t decide_ms_max;          /* of CPU time: then it hangs, and is a crash; 0: any */
         uint32_t requests_per_s;        /* of one peer; 0: any number */
         uint32_t keep_records_days, keep_ended_days;    /* 0: for ever */
         uint64_t snapshot_records;      /* one every so many records */

@@ -116,6 +116,7 @@ struct reported {
         enum phase phase;
         int32_t exit_code, signal;
         bool lost_contact;              /* EXITED: its agent ended it at the end of its lease */
+        bool told_to_end;               /* EXITED: with TERM, so 0 does not mean that it is done */
         const char *reason;             /* REFUSED: why; NULL: not said */
 };
 
@@ -136,6 +137,7 @@ static bool read_run(const json_t *run, struct reported *ret)
                 .exit_code = (int32_t)json_integer_value(json_object_get(run, "exit_code")),
                 .signal = (int32_t)json_integer_value(json_object_get(run, "signal")),
                 .lost_contact = json_is_true(json_object_get(run, "lost_contact")),
+                .told_to_end = json_is_true(json_object_get(run, "told_to_end")),
                 .reason = json_string_value(json_object_get(run, "reason"))};
         return true;
 }
@@ -290,7 +292,8 @@ static int apply_run(struct live *live, struct act *act, struct node_entry *node
         if (reported->phase == PHASE_REFUSED)
                 work_set_reason(work, reported->reason);
         member->failed = reported->phase == PHASE_REFUSED || reported->exit_code != 0 ||
-                         reported->signal != 0;
+                         reported->signal != 0 || reported->lost_contact ||
+                         reported->told_to_end;
         if (member->failed && !work->failed_first)
                 work->failed_first = (uint16_t)(member - work->members + 1);
         return live_settle(live, act, work, err);
@@ -325,7 +328,7 @@ static int apply_checkpoints(struct live *live, struct act *act, const struct no
                         (uint64_t)json_integer_value(json_object_get(it, "workload"));
                 input.checkpoint.age_ms = age_of(live, node, at);
                 int rc = core_input(act, &input, NULL, err);
-                if (rc)
+                if (rc && rc != -ERR_QUARANTINED)
                         return rc;
         }
         return 0;
@@ -345,7 +348,8 @@ static int apply_health(struct live *live, struct act *act, struct node_entry *n
         if (rc)
                 return rc;
         input.node.broken = all_broken(node, report);
-        return core_input(act, &input, NULL, err);
+        rc = core_input(act, &input, NULL, err);
+        return rc == -ERR_QUARANTINED ? 0 : rc; /* what else it reports counts */
 }
 
 int exchange_apply(struct live *live, struct act *act, struct node_entry *node,
@@ -468,7 +472,7 @@ static json_t *addresses_of(const struct state *state, const struct workload *wo
 /* The barrier: all members have their processes ready, and are not to end before they began. */
 static bool may_go(const struct work *work)
 {
-        if (work->ending || work->wish == WISH_CANCEL)
+        if (work->ending || work->left_told || work->wish == WISH_CANCEL)
                 return work->members_count == 1;
         for (uint16_t m = 0; m < work->members_count; m++)
                 if (work->members[m].phase != PHASE_READY &&

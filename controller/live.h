@@ -41,6 +41,7 @@ struct live {
         int64_t ticked_ms;              /* steady: the newest tick */
         bool pool_lost;                 /* it could not be read: again at the next tick */
         bool unsettled;                 /* work waits for a tick: see live_settle_all() */
+        bool time_stands;               /* ticks are in quarantine */
         uint64_t generation;            /* the newest of all nodes: grows */
         uint64_t last_enrolment;        /* number of the newest (enrolment.h) */
         /* Called for a node whose exchange may be answered now. */
@@ -107,6 +108,10 @@ int live_move(struct live *live, struct act *act, const struct work *work, uint3
 /* After its members' phases changed: lets the barrier go, ends a gang as a whole, and tells the
  * engine when all are gone. */
 int live_settle(struct live *live, struct act *act, struct work *work, struct err *err);
+
+/* What the engine is told of a work. One in quarantine is left out: the work is as it was, marked,
+ * and told again at each tick, until it may. 0, or what core_input() returns. */
+int live_tell(struct live *live, struct act *act, const struct input *input, struct err *err);
 
 /* Before the devices of a node are lost (bit d: device d; LIVE_ALL_DEVICES: the node): what was
  * cancelled while it ran there ends now, instead of starting somewhere else. */

@@ -26,6 +26,19 @@ static void touch_all(struct live *live, const struct work *work, uint64_t seq)
         }
 }
 
+int live_tell(struct live *live, struct act *act, const struct input *input, struct err *err)
+{
+        int rc = core_input(act, input, NULL, err);
+        struct work *work = works_find(core_works(live->core), input->workload);
+
+        if (work)
+                work->quarantined = rc == -ERR_QUARANTINED;
+        if (rc != -ERR_QUARANTINED)
+                return rc;
+        live->unsettled = true;
+        return 0;
+}
+
 int live_cancel(struct live *live, struct act *act, struct work *work, struct err *err)
 {
         const struct input input = {.kind = INPUT_CANCELLED, .workload = work->id};
@@ -115,7 +128,17 @@ static enum input_kind ending_of(const struct live *live, const struct work *wor
                 return INPUT_EXITED;
         if (state->workloads[slot].notice_until_ms)
                 return INPUT_STOPPED;
-        return tally->lost_contact > 0 ? INPUT_LOST : INPUT_FAILED;
+        return tally->lost_contact > 0 || work->left_told ? INPUT_LOST : INPUT_FAILED;
+}
+
+/* Members that have saved may leave; the others have until its end, when their agents end them. */
+static bool is_in_notice(const struct live *live, const struct work *work)
+{
+        const struct state *state = core_state(live->core);
+        uint32_t slot = state_workload(state, work->id);
+
+        return work->wish != WISH_CANCEL &&
+               state->workloads[slot].notice_until_ms > core_now_ms(live->core);
 }
 
 /* A replica that is gone comes back, but not at once each time it does not even start well: until
@@ -163,7 +186,7 @@ int live_cancel_lost(struct live *live, struct act *act, uint32_t node, uint32_t
 
         while (rc == 0 && (input.workload = unwanted_on(live, node, devices)))
                 rc = core_input(act, &input, NULL, err);
-        return rc;
+        return rc == -ERR_QUARANTINED ? 0 : rc;
 }
 
 static int settle_late(struct live *live, struct act *act, struct work *work, struct err *err)
@@ -172,7 +195,7 @@ static int settle_late(struct live *live, struct act *act, struct work *work, st
 
         if (work->epoch)
                 return live_settle(live, act, work, err);
-        return work->wish == WISH_CANCEL ? core_input(act, &cancelled, NULL, err) : 0;
+        return work->wish == WISH_CANCEL ? live_tell(live, act, &cancelled, err) : 0;
 }
 
 /* Numbers first: settling moves works about. */
@@ -215,9 +238,12 @@ int live_settle(struct live *live, struct act *act, struct work *work, struct er
                 }
                 const struct input input = {.kind = ending_of(live, work, &tally),
                                             .workload = work->id};
-                return core_input(act, &input, NULL, err);
+                return live_tell(live, act, &input, err);
         }
-        if (tally.failed > 0 && !work->ending) {
+        if (tally.failed > 0 && is_in_notice(live, work)) {
+                work->left_told = true;
+                live->unsettled = true; /* the notice may be withdrawn */
+        } else if (tally.failed > 0 && !work->ending) {
                 work->ending = true;    /* one lost member ends the gang */
                 touch_all(live, work, 0);
         } else if (tally.ready == work->members_count && work->members_count > 1) {

@@ -59,6 +59,12 @@ static void watch_clock(struct live *live)
         live->ticked_ms = now_ms;
 }
 
+/* What is in quarantine is left out, and the rest of the pool goes on. */
+static int unless_held(int rc)
+{
+        return rc == -ERR_QUARANTINED ? 0 : rc;
+}
+
 int live_tick(struct live *live, int64_t now_ms, struct err *err)
 {
         const struct input input = {.kind = INPUT_TICKED};
@@ -73,9 +79,12 @@ int live_tick(struct live *live, int64_t now_ms, struct err *err)
         if (live->pool_lost)
                 live->pool_lost = live_load_pool(live, NULL) < 0;
         while (rc == 0 && (node = nodes_next(live->nodes, &cursor)))
-                rc = fail_silent(live, act, node, err);
-        if (rc == 0)
+                rc = unless_held(fail_silent(live, act, node, err));
+        if (rc == 0) {
                 rc = core_input(act, &input, NULL, err);
+                live->time_stands = rc == -ERR_QUARANTINED;
+                rc = unless_held(rc);
+        }
         if (rc == 0)
                 rc = live_settle_all(live, act, err);
         core_commit(act, ignore, NULL);

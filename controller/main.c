@@ -38,6 +38,9 @@ static const char help[] =
         "  --simulate            nodes have no agents: berthd plays their work ('sleep 2' runs 2 s)\n"
         "  --tick DURATION       how often time passes for the engine (default 2s)\n"
         "  --lease DURATION      an agent that is silent for longer has lost its work (default 30s)\n"
+        "  --decide-limit DURATION\n"
+        "                        of CPU time: a decision that takes longer never ends, and is a\n"
+        "                        crash (default 60s; 0s: it may take any)\n"
         "  --requests-per-s N    most of one peer, with bursts above it; 0: any number (default 2000)\n"
         "  --keep-records DAYS   of the log, before the newest snapshot; 0: for ever (default 30)\n"
         "  --keep-ended DAYS     what has ended is known for so long; 0: for ever (default 90)\n"
@@ -58,7 +61,8 @@ static const char help[] =
 
 enum {
         OPTION_STORE = 256, OPTION_LISTEN, OPTION_POOL, OPTION_POLICY, OPTION_UNSAFE, OPTION_SIMULATE,
-        OPTION_TICK, OPTION_LEASE, OPTION_REQUESTS, OPTION_SNAPSHOT, OPTION_NODES, OPTION_WORKLOADS, OPTION_HELP,
+        OPTION_TICK, OPTION_LEASE, OPTION_DECIDE,
+        OPTION_REQUESTS, OPTION_SNAPSHOT, OPTION_NODES, OPTION_WORKLOADS, OPTION_HELP,
         OPTION_VERSION, OPTION_TLS_CERT, OPTION_TLS_KEY, OPTION_CLIENT_CA,
         OPTION_KEEP_RECORDS, OPTION_KEEP_ENDED, OPTION_NODE_CERTIFICATES, OPTION_NO_WORKER, OPTION_WORKER_MEMORY,
         OPTION_WORKER_PROGRAM, OPTION_WORKER_SILENCE
@@ -129,6 +133,9 @@ static int take_option(int option, const char *value, struct daemon_options *opt
         case OPTION_LEASE:
                 rc = num_duration_ms(value, 1000, 3600000, &options->lease_ms, err);
                 break;
+        case OPTION_DECIDE:
+                rc = num_duration_ms(value, 0, 3600000, &options->decide_ms_max, err);
+                break;
         case OPTION_REQUESTS:
                 rc = num_u64(value, 0, 1000000, &number, err);
                 options->requests_per_s = (uint32_t)number;
@@ -177,6 +184,7 @@ int main(int argc, char **argv)
                 {"simulate", no_argument, NULL, OPTION_SIMULATE},
                 {"tick", required_argument, NULL, OPTION_TICK},
                 {"lease", required_argument, NULL, OPTION_LEASE},
+                {"decide-limit", required_argument, NULL, OPTION_DECIDE},
                 {"requests-per-s", required_argument, NULL, OPTION_REQUESTS},
                 {"keep-records", required_argument, NULL, OPTION_KEEP_RECORDS},
                 {"keep-ended", required_argument, NULL, OPTION_KEEP_ENDED},
@@ -188,6 +196,7 @@ int main(int argc, char **argv)
                 {0}};
         struct daemon_options options = {.tick_ms = 2000,
                                          .lease_ms = 30000,
+                                         .decide_ms_max = 60000,
                                          .certificate_ms = CERTIFICATE_LIFE_MS,
                                          .worker_memory_mib = WORKER_MEMORY_MIB,
                                          .worker_silence_ms = WORKER_SILENCE_MS,

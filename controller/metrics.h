@@ -15,13 +15,15 @@ struct events;
 struct http_server;
 struct live;
 struct metrics;
+struct quarantine;
 struct text;
 
 #define METRICS_TYPE        "text/plain; version=0.0.4; charset=utf-8"
 #define METRICS_VERDICTS_MS 20
 
 /* From here on facts are counted; all is borrowed. NULL: out of memory. */
-struct metrics *metrics_new(struct live *live, const struct events *events);
+struct metrics *metrics_new(struct live *live, const struct events *events,
+                            const struct quarantine *quarantine);
 void metrics_free(struct metrics *metrics);             /* NULL is fine */
 /* The server whose connections are counted; NULL: none. */
 void metrics_serve(struct metrics *metrics, const struct http_server *http);

@@ -14,6 +14,7 @@
 struct metrics {
         struct live *live;
         const struct events *events;
+        const struct quarantine *quarantine;
         const struct http_server *http;
         uint64_t facts[FACTS_END];
         uint64_t ended[RELEASE_CAUSES_END], stopped[RELEASE_CAUSES_END];        /* runs, by cause */

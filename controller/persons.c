@@ -4,6 +4,8 @@
 #include "base/mem.h"
 #include "net/rate.h"
 
+#define COST_MAX 65536u
+
 struct person {
         uint64_t hash;
         int64_t asked_ms;
@@ -14,8 +16,11 @@ struct persons {
         struct person table[PERSONS_MAX];
 };
 
-int64_t persons_take(struct persons *persons, const char *name, uint32_t per_s, int64_t now_ms)
+int64_t persons_take(struct persons *persons, const char *name, size_t body_bytes, uint32_t per_s,
+                     int64_t now_ms)
 {
+        size_t more = body_bytes / PERSONS_BODY_BYTES;
+        uint32_t cost = 1 + (uint32_t)(more < COST_MAX ? more : COST_MAX - 1);
         uint64_t hash = 0;
 
         if (per_s == 0)
@@ -26,7 +31,7 @@ int64_t persons_take(struct persons *persons, const char *name, uint32_t per_s, 
         if (person->hash != hash && now_ms - person->asked_ms >= PERSONS_IDLE_MS)
                 *person = (struct person){.hash = hash};
         person->asked_ms = now_ms;
-        return rate_take(&person->rate, per_s, per_s <= 500000 ? per_s * 2 : per_s, now_ms);
+        return rate_charge(&person->rate, cost, per_s, per_s <= 500000 ? per_s * 2 : per_s, now_ms);
 }
 
 struct persons *persons_new(void)

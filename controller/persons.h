@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define PERSONS_MAX     4096u
@@ -16,6 +17,11 @@ struct persons;
 struct persons *persons_new(void);                      /* NULL: out of memory */
 void persons_free(struct persons *persons);             /* NULL is fine */
 
-/* One request. 0, or how many ms to wait until there may be one. `now_ms` never goes back and is
- * above 0; per_s 0: any number. */
-int64_t persons_take(struct persons *persons, const char *name, uint32_t per_s, int64_t now_ms);
+/* A body counts as one more request for each so many bytes: reading it holds up all others. */
+#define PERSONS_BODY_BYTES 1024u
+
+/* One request with a body of so many bytes. 0, or how many ms to wait until there may be one; a large
+ * one goes when a small one may, and its person pays for it afterwards. `now_ms` never goes back and
+ * is above 0; per_s 0: any number. */
+int64_t persons_take(struct persons *persons, const char *name, size_t body_bytes, uint32_t per_s,
+                     int64_t now_ms);

@@ -11,7 +11,8 @@
 #include "controller/works.h"
 #include "proto/workload_doc.h"
 
-#define RUNS_PER_ACT 512
+#define RUNS_PER_ACT         512
+#define QUARANTINED_AGAIN_MS 2000       /* its end is in quarantine: perhaps it is released by then */
 
 struct event {
         int64_t at_ms;
@@ -128,7 +129,12 @@ static int happen(struct live *live, struct act *act, const struct event *event,
                 input.kind = INPUT_STOPPED;
         else if (ends_ms > now_ms)
                 return 0;
-        return core_input(act, &input, NULL, err);
+        int rc = live_tell(live, act, &input, err);
+        work = works_find(core_works(live->core), event->workload);
+        if (rc == 0 && work && work->quarantined)
+                rc = simulated_expect(live->simulated, event->workload, event->epoch,
+                                      now_ms + QUARANTINED_AGAIN_MS);
+        return rc;
 }
 
 static void ignore(void *arg, int rc, const struct err *err)

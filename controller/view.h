@@ -26,12 +26,15 @@ json_t *view_devices(uint64_t units);
 /* A workload, live or ended, from its row (whose texts are not kept). With `full` its places, its
  * document and why it waits. */
 json_t *view_workload(struct live *live, const struct object *object, bool full);
-/* "queued", "held", "starting", "running", "stopping", "cancelling". */
+/* "queued", "held", "starting", "running", "stopping", "cancelling",
+ * "quarantined" (it has ended, and to say so has crashed the controller: quarantine.h). */
 const char *view_state(const struct live *live, const struct work *work);
 
 json_t *view_queue(struct live *live, const char *tenant, uint32_t limit);
 /* `who`: may see the whole pool, and so how many alerts fire. */
 json_t *view_pool(struct live *live, bool who);
+/* The process beside it: {"up", "starts", "silent_ms", "trouble"}, or null where there is none. */
+json_t *view_worker(const struct live *live);
 json_t *view_node(struct live *live, const struct node_entry *node, bool who);
 json_t *view_tenants(struct live *live, const char *tenant);
 /* What is reserved; of one tenant and those below it (NULL: of all). */

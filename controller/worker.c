@@ -132,7 +132,8 @@ static void take_input(struct worker *worker, struct act **act, const struct wor
         }
         if (rc == 1)
                 ++*(is_plan ? &worker->shown.plans : &worker->shown.estimates);
-        else if (rc == 0 || rc == -ERR_IO || rc == -ERR_FULL || rc == -ERR_NOMEM)
+        else if (rc == 0 || rc == -ERR_IO || rc == -ERR_FULL || rc == -ERR_NOMEM ||
+                 rc == -ERR_QUARANTINED)
                 worker->shown.dropped++;
         else
                 refuse(worker, &err);

@@ -26,6 +26,8 @@ unsigned problem_status(int code)
                 return 503;
         case ERR_DENIED:
                 return 403;
+        case ERR_QUARANTINED:
+                return 422;
         case ERR_IO:
         case ERR_OK:
         case ERR_CODES_END:

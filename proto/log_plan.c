@@ -11,7 +11,7 @@
 
 #define HEAD(member) FIELD(price_plan, member)
 static const struct field head_list[] = {
-        HEAD(hash), HEAD(revision), HEAD(priced),
+        HEAD(hash), HEAD(revision), HEAD(made_ms), HEAD(priced),
         FIELD_LIST_OF(price_plan, shapes, shapes_count, state_price_fields),
         FIELD_NAMED("models_len", price_plan, table.models_len)};
 static const struct fields head_fields = FIELDS(head_list);

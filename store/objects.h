@@ -20,6 +20,7 @@
         X(TOKEN,    4, "token")                                                 \
         X(NODE,     5, "node")          /* an enrolled agent */                 \
         X(LEFT,     6, "left")          /* a node that left the pool */         \
+        X(QUARANTINE, 9, "quarantine")  /* what has crashed the controller */   \
         X(ALERT,   11, "alert")
 
 enum object_kind {

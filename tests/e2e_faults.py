@@ -1,6 +1,7 @@
 """Stories of what breaks, and of operators who change things while work runs."""
 import os
 import signal
+import subprocess
 import threading
 import time
 
@@ -197,3 +198,27 @@ def story_broken_device(programs, folder):
         until(lambda: it.pool.json("pool")["models"][0]["unhealthy"] in ("0", 0), "it is whole")
         it.go("work")
         it.wait("work", "succeeded")
+
+
+def story_up_and_down(programs, folder):
+    """`make up` is a pool that works; `make down` ends it, and what runs in it."""
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools", "up.sh")
+    words = ["sh", script, os.path.dirname(programs["berthd"]), folder]
+    url = f"unix:{folder}/berthd.sock"
+
+    def run(*command):
+        done = subprocess.run(command, text=True, capture_output=True, check=False, timeout=120,
+                              env=dict(os.environ, BERTH_URL=url))
+        check(done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    check("hello from hello" in run(*words), "it does not greet")
+    try:
+        run(programs["berth"], "submit", "--tenant", "research", "--class", "training",
+            "--devices", "1", "--workdir", folder, "--name", "stays", "--", "sh", "-c",
+            "echo $$ >pid; exec sleep 600")
+        pid = until(lambda: os.path.exists(f"{folder}/pid") and
+                    open(f"{folder}/pid", encoding="ascii").read().strip(), "it runs")
+    finally:
+        run(*words, "down")
+    check(not os.path.exists(f"/proc/{pid}"), "what ran in it goes on")

@@ -6,10 +6,11 @@ from e2e_story import BEATS, Story, check, ms_of
 
 # Saves when it is told to, works on a little, and ends; goes on from where it was.
 SAVES = r"""
-[ -e saved ] && say "resumes" "$(cat saved)"
+saved=saved.$BERTH_RANK
+[ -e "$saved" ] && say "resumes" "$(cat "$saved")"
 told() {
         say told; cp "$BERTH_NOTICE_FILE" notice
-        echo 42 >saved; touch "$BERTH_CHECKPOINT_FILE"; say saved
+        echo 42 >"$saved"; touch "$BERTH_CHECKPOINT_FILE"; say saved
         n=0; while [ $n -lt 20 ]; do sleep 0.05; n=$((n + 1)); done
         say leaves; exit 75
 }
@@ -75,10 +76,29 @@ def story_preempted_and_deaf(programs, folder):
         check(abs(wrong) < 1500, f"all was lost; lost_ms is wrong by {wrong} ms")
 
 
+def story_gang_preempted(programs, folder):
+    """A place of a gang is promised to others: all of it saves, leaves and comes back."""
+    with Story(programs, folder, nodes=2, devices=1, notice="20s", protect=1) as it:
+        it.submit("gang", SAVES, members=2, checkpoint=SIGNAL)
+        for member in (0, 1):
+            it.wait_said("gang", "beat", member=member)
+        it.submit("promised", tenant="web")
+        it.wait("promised", "running")
+        left = [it.wait_said("gang", "leaves", member=member)[0][0] for member in (0, 1)]
+        check(it.wait_said("promised", "start")[0][0] >= max(left), "it did not wait for all")
+        check(it.wait("gang", "queued")["stops"] == 1, "it was not stopped once")
+        it.go("promised")
+        for member in (0, 1):
+            resumes = it.wait_said("gang", "resumes", member=member)[0]
+            check(resumes[2] == "42", f"member {member} lost what it had saved")
+        it.go("gang")
+        it.wait("gang", "succeeded")
+
+
 def story_controller_dies_in_a_notice(programs, folder):
     """berthd is killed while a notice runs: it is neither repeated nor prolonged, and it holds."""
     with Story(programs, folder, notice="4s") as it:
-        it.submit("victim", DEAF.replace("'say term'", "'say term; exit 75'"), devices=2,
+        it.submit("victim", DEAF.replace("'say term'", "'say term; exit 0'"), devices=2,
                   checkpoint=SIGNAL)
         it.wait_said("victim", "beat")
         it.submit("promised", devices=2, tenant="web")
@@ -101,7 +121,7 @@ def story_controller_dies_in_a_notice(programs, folder):
 def story_controller_away_when_a_notice_ends(programs, folder):
     """The agent keeps to a notice while berthd is away."""
     with Story(programs, folder, notice="2s", lease="30s") as it:
-        it.submit("victim", DEAF.replace("'say term'", "'say term; exit 75'"), devices=2,
+        it.submit("victim", DEAF.replace("'say term'", "'say term; exit 0'"), devices=2,
                   checkpoint=SIGNAL)
         it.wait_said("victim", "beat")
         it.submit("promised", devices=2, tenant="web")
@@ -178,7 +198,7 @@ def story_cancelled_in_each_state(programs, folder):
             it.pool.berth("cancel", "starting")
         it.wait("starting", "cancelled")
         check(not it.said("queued"), "what was cancelled in the queue has run")
-        it.submit("stopping", DEAF.replace("'say term'", "'say term; exit 75'"), devices=2,
+        it.submit("stopping", DEAF.replace("'say term'", "'say term; exit 0'"), devices=2,
                   checkpoint=SIGNAL)
         it.wait_said("stopping", "beat")
         it.submit("promised", devices=2, tenant="web")

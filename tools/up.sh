@@ -15,11 +15,34 @@ BERTH_URL=unix:$socket
 export BERTH_URL
 
 answers() { "$build/berth" pool >/dev/null 2>&1; }
+nodes_are_there() { [ "$("$build/berth" pool --json | sed -n 's/.*"nodes_up": *\([0-9]*\).*/\1/p')" = 5 ]; }
 
+# until_it COMMAND WHAT LOG: waits for ten seconds
+until_it() {
+        tries=0
+        until "$1"; do
+                tries=$((tries + 1))
+                if [ $tries -gt 100 ]; then
+                        echo "up: $2; the last words of $3:" >&2
+                        tail -5 "$3" >&2
+                        exit 1
+                fi
+                sleep 0.1
+        done
+}
+
+# The agents were told to end their work with them; they are waited for.
 end() {
         for file in "$folder"/*.pid; do
+                [ -f "$file" ] && kill "$(cat "$file")" 2>/dev/null || true
+        done
+        for file in "$folder"/*.pid; do
                 [ -f "$file" ] || continue
-                kill "$(cat "$file")" 2>/dev/null || true
+                tries=0
+                while kill -0 "$(cat "$file")" 2>/dev/null && [ $tries -lt 200 ]; do
+                        tries=$((tries + 1))
+                        sleep 0.1
+                done
                 rm -f "$file"
         done
 }
@@ -33,10 +56,6 @@ start() {
 }
 
 if [ "$what" = down ]; then
-        for node in gpu-01 gpu-02 gpu-03 gpu-04 serve-01; do
-                [ -f "$folder/agent-$node.pid" ] &&
-                        kill -USR1 "$(cat "$folder/agent-$node.pid")" 2>/dev/null || true
-        done
         end
         echo "the pool has ended; what it knows stays in $folder"
         exit 0
@@ -49,20 +68,12 @@ else
         end
         start berthd "$build/berthd" --store "$folder/pool.db" --listen "unix:$socket" \
                 --pool "$here/examples/pool.yaml" --policy "$here/examples/policy.yaml"
-        tries=0
-        until answers; do
-                tries=$((tries + 1))
-                if [ $tries -gt 100 ]; then
-                        echo "up: berthd does not answer; its last words:" >&2
-                        tail -5 "$folder/berthd.log" >&2
-                        exit 1
-                fi
-                sleep 0.1
-        done
+        until_it answers "berthd does not answer" "$folder/berthd.log"
         for node in gpu-01 gpu-02 gpu-03 gpu-04 serve-01; do
                 start "agent-$node" "$build/berth-agent" --url "$BERTH_URL" --node "$node" \
                         --pool "$here/examples/pool.yaml" --state "$folder/agent-$node" --runs-as self --stop-runs
         done
+        until_it nodes_are_there "not all nodes are there" "$folder/agent-gpu-01.log"
 fi
 
 echo

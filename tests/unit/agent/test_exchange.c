@@ -286,10 +286,10 @@ static void a_report_says_what_there_is(void **state)
 {
         (void)state;
         const struct run_report runs[] = {
-                {{17, 0, 1042}, RUN_RUNNING, 1799049600000, 4711, 0, 0, "", false},
-                {{16, 0, 990}, RUN_EXITED, 1799049601250, 0, 3, 0, "", false},
-                {{14, 0, 7}, RUN_EXITED, 0, 0, 0, 15, "", true},
-                {{15, 2, 1}, RUN_REFUSED, 0, 0, 0, 0, "no \"such\" program", false},
+                {{17, 0, 1042}, RUN_RUNNING, 1799049600000, 4711, 0, 0, "", false, false},
+                {{16, 0, 990}, RUN_EXITED, 1799049601250, 0, 3, 0, "", false, false},
+                {{14, 0, 7}, RUN_EXITED, 0, 0, 0, 15, "", true, true},
+                {{15, 2, 1}, RUN_REFUSED, 0, 0, 0, 0, "no \"such\" program", false, false},
         };
         const struct exchange_checkpoint checkpoint = {{17, 0, 1042}, 123456};
         const struct exchange_report report = {
@@ -306,7 +306,8 @@ static void a_report_says_what_there_is(void **state)
                 "{\"workload\": 16, \"member\": 0, \"epoch\": 990, \"phase\": \"exited\", "
                 "\"since\": \"2027-01-04T08:00:01Z\", \"exit_code\": 3, \"signal\": 0}, "
                 "{\"workload\": 14, \"member\": 0, \"epoch\": 7, \"phase\": \"exited\", "
-                "\"exit_code\": 0, \"signal\": 15, \"lost_contact\": true}, "
+                "\"exit_code\": 0, \"signal\": 15, \"lost_contact\": true, "
+                "\"told_to_end\": true}, "
                 "{\"workload\": 15, \"member\": 2, \"epoch\": 1, \"phase\": \"refused\", "
                 "\"reason\": \"no \\\"such\\\" program\"}], "
                 "\"checkpoints\": [{\"workload\": 17, \"member\": 0, \"epoch\": 1042, "

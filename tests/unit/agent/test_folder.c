@@ -189,7 +189,7 @@ static void how_it_is_comes_back_as_it_was_written(void **state)
         struct err err;
         struct run_spec spec = spec_of(17);
         struct run_status status = {RUN_REFUSED, 1234567, 99,   3, 9,
-                                    true,        "no \"such\" thing\n"},
+                                    true,        "no \"such\" thing\n", true},
                           again;
         struct run_stop stop = {"preemption", 1799049600250, "USR1"}, read = {0};
         struct run_pids pids = {11, 12, 13, 14}, pids_again;
@@ -209,6 +209,7 @@ static void how_it_is_comes_back_as_it_was_written(void **state)
         assert_int_equal(again.exit_code, 3);
         assert_int_equal(again.signal, 9);
         assert_true(again.lost_contact);
+        assert_true(again.told_to_end);
         assert_string_equal(again.reason, status.reason);
 
         assert_false(folder_notice_read(folder, spec.key, arena, &read));

@@ -383,7 +383,8 @@ static int close_all(void **state)
 {
         static const char *const names[] = {
                 "out",     "err",         "pool.yaml",   "policy.yaml",  "wide.yaml", "daemon.log",
-                "pool.db", "pool.db-wal", "pool.db-shm", "pool.db.lock", "s.sock"};
+                "pool.db", "pool.db-wal", "pool.db-shm", "pool.db.lock",
+                "pool.db.crash", "s.sock"};
         (void)state;
         return stop_daemon() | close_child_folder(names, ARRAY_LEN(names));
 }

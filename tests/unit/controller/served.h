@@ -128,6 +128,7 @@ static inline void served_done(struct served *served)
 {
         static const char *const names[] = {"pool.yaml", "policy.yaml", "log", "s", "pool.db",
                                             "pool.db-wal", "pool.db-shm", "pool.db.lock",
+                                            "pool.db.crash",
                                             "cert.pem", "key.pem", "pool.db.authority"};
         char path[128];
 

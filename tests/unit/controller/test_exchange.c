@@ -439,6 +439,27 @@ static void work_that_leaves_before_its_notice_is_over_has_not_failed(void **sta
         assert_int_equal(world_work(&world, id)->stops, 1);
 }
 
+/* Many a program that is told to end does so well, and is not done. */
+static void what_exits_well_after_term_waits_again(void **state)
+{
+        static const char *const ends[] = {"", ",\"told_to_end\":true"};
+
+        (void)state;
+        for (unsigned told = 0; told < 2; told++) {
+                char name[2] = {(char)('a' + told), '\0'}, end_of[100];
+                uint64_t id = world_job(&world, "web", name, 1);
+                const struct input asked = {.kind = INPUT_STOP_ASKED, .stop = {.workload = id}};
+                say(id, 0, RUNNING);
+                struct act *act = world_act(&world);
+                assert_int_equal(core_input(act, &asked, NULL, &world.err), 0);
+                world_commit(&world, act, NULL);
+                world_settle(&world);
+                snprintf(end_of, sizeof end_of, WELL "%s", ends[told]);
+                say(id, 0, end_of);
+                expect_row(id, told ? "live" : "succeeded");
+        }
+}
+
 /* The members that are ended because of it say nothing of why it failed. */
 static void a_gang_fails_as_its_first_member_did(void **state)
 {
@@ -483,6 +504,50 @@ static void a_replica_that_ended_comes_back(void **state)
         assert_int_equal(world_cancel(&world, submitted.first_id, NULL), 0);
         (void)say(submitted.first_id, 0, TERMED);
         expect_row(submitted.first_id, "cancelled");
+}
+
+/* Each has all of the notice, to save what it has to. */
+static void a_member_that_leaves_in_a_notice_takes_nobody_with_it(void **state)
+{
+        (void)state;
+        uint64_t id = tell_one();
+        char node[4][8];
+        for (unsigned m = 0; m < 4; m++)
+                snprintf(node[m], sizeof node[m], "%s", node_of(id, m));
+        report(node[0], run(id, 0, BADLY));
+        world_tick(&world, 1000);
+        for (unsigned m = 1; m < 4; m++) {
+                json_t *stop = json_object_get(say(id, m, RUNNING), "stop");
+                assert_string_equal(json_string_value(json_object_get(stop, "cause")), "preemption");
+                assert_int_equal(json_integer_value(json_object_get(stop, "until_ms")),
+                                 notice_of(id));
+        }
+        for (unsigned m = 1; m < 4; m++)
+                report(node[m], run(id, m, TERMED));
+        assert_int_equal(world_work(&world, id)->epoch, 0);
+        assert_int_equal(world_work(&world, id)->stops, 1);
+        expect_row(id, "live");
+}
+
+/* Then the gang is broken, by our doing: it waits again. */
+static void a_notice_withdrawn_after_a_member_left_is_no_failure(void **state)
+{
+        (void)state;
+        uint64_t id = tell_one(), epoch = world_work(&world, id)->epoch;
+        char node[4][8];
+        for (unsigned m = 0; m < 4; m++)
+                snprintf(node[m], sizeof node[m], "%s", node_of(id, m));
+        report(node[0], run(id, 0, BADLY));
+        for (uint64_t other = 1; other <= 4; other++)
+                if (other != id && world_work(&world, other) && !world_work(&world, other)->epoch)
+                        assert_int_equal(world_cancel(&world, other, NULL), 0);
+        world_settle(&world);
+        assert_int_equal(notice_of(id), 0);
+        world_tick(&world, 1000);
+        for (unsigned m = 1; m < 4; m++)
+                report(node[m], run(id, m, TERMED));
+        expect_row(id, "live");
+        assert_true(world_work(&world, id)->epoch != epoch);
 }
 
 /* ---- silence ---- */
@@ -717,6 +782,9 @@ int main(void)
                 T(what_is_said_of_another_run_means_nothing),
                 T(a_gang_goes_when_all_of_it_is_ready),
                 T(a_gang_ends_as_a_whole),
+                T(what_exits_well_after_term_waits_again),
+                T(a_member_that_leaves_in_a_notice_takes_nobody_with_it),
+                T(a_notice_withdrawn_after_a_member_left_is_no_failure),
                 T(a_gang_fails_as_its_first_member_did),
                 T(a_replica_that_ended_comes_back),
                 T(a_member_that_ended_well_lets_the_others_go_on),

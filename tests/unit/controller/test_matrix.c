@@ -122,10 +122,13 @@ static const struct row {
         {"getAlerts", ANYONE, "?state=all", NULL, false},
         {"postAcknowledge", OPERATE, "", "", false},
         {"getUsage", ANYONE, "?by=tenant,class", NULL, false},
+        {"getReview", ANYONE, "?by=tenant,class", NULL, false},
         {"getEvents", ANYONE, "?after=0", NULL, true},
         {"postToken", MAKE_TOKEN, "", "", false},
         {"getTokens", ANYONE, "", NULL, false},
         {"deleteToken", REVOKE, "", NULL, false},
+        {"getQuarantine", SEE_ALL, "", NULL, false},
+        {"deleteQuarantine", OPERATE, "", NULL, false},
         {"getVersion", ANYONE, "", NULL, false},
         {"getOpenapi", ANYONE, "", NULL, false},
         {"getMetrics", SEE_ALL, "", NULL, false},
@@ -212,6 +215,8 @@ static void fill(const struct route *route, const struct row *row, bool foreign,
                 make_token(foreign ? "zoe" : "vera", "viewer", foreign ? "zebra" : "alpha", NULL,
                            NULL, &token);
                 snprintf(id, sizeof id, "%" PRIu64, token);
+        } else if (strstr(route->pattern, "/quarantine/{id}")) {
+                sprintf(id, "1");               /* there is none; nobody but operators hears so */
         } else if (str_equal(row->operation, "putWorkload")) {
                 snprintf(id, sizeof id, "put");
         } else if (strstr(route->pattern, "{id}")) {
@@ -359,6 +364,7 @@ static void a_tenant_that_is_asked_for_is_seen_only_by_its_own(void **state)
                 "/v1/queue?tenant=zebra", "/v1/tenants?tenant=zebra", "/v1/notices?tenant=zebra",
                 "/v1/usage?tenant=zebra", "/v1/fits?tenant=zebra",    "/v1/events?tenant=zebra",
                 "/v1/reservations?tenant=zebra",
+                "/v1/review?tenant=zebra",
         };
         for (size_t p = 0; p < ARRAY_LEN(paths); p++)
                 for (unsigned role = 0; role <= MANAGER; role++) {

@@ -53,12 +53,29 @@ static void the_wait_is_exact(void **state)
         }
 }
 
+static void a_debt_is_paid_before_the_next(void **state)
+{
+        (void)state;
+        struct rate rate = {0};
+        assert_int_equal(rate_charge(&rate, 1000000, 1000000, 5, 1000), 0);
+        assert_int_equal(rate_charge(&rate, 1, 1000000, 5, 1000), 1000);
+        assert_int_equal(rate_charge(&rate, 1, 1000000, 5, 2000), 0);
+        /* The largest debt, at the slowest rate: known to the ms, and over after its time. */
+        rate = (struct rate){0};
+        assert_int_equal(rate_charge(&rate, 1000000, 1, 1, 1000), 0);
+        assert_int_equal(rate_take(&rate, 1, 1, 1000), 1000000000);
+        assert_int_equal(rate_take(&rate, 1, 1, 1000 + 999999999), 1);
+        assert_int_equal(rate_take(&rate, 1, 1, 1000 + 1000000000), 0);
+        assert_int_equal(rate_charge(&rate, 1000000, 1, 1000000, INT64_MAX - 5), 0);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_burst_passes_and_then_the_rate),
                 cmocka_unit_test(nothing_is_lost_by_rounding),
                 cmocka_unit_test(the_wait_is_exact),
+                cmocka_unit_test(a_debt_is_paid_before_the_next),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -339,7 +339,7 @@ static void what_is_beyond_a_bound_is_refused(void **state)
         TRY("number above", -ERR_INPUT, object.id = (uint64_t)INT64_MAX + 1);
         TRY("largest number", 0, object.id = INT64_MAX);
         TRY("kind 0", -ERR_INPUT, object.kind = (enum object_kind)0);
-        TRY("kind above", -ERR_INPUT, object.kind = (enum object_kind)(OBJECT_LEFT + 1));
+        TRY("kind above", -ERR_INPUT, object.kind = (enum object_kind)(OBJECT_ALERT + 1));
         TRY("name at its bound", 0, object.name = name_max);
         TRY("name over", -ERR_INPUT, object.name = name_over);
         TRY("tenant over", -ERR_INPUT, object.tenant = name_over);
@@ -391,7 +391,7 @@ static void check_finds_objects_that_cannot_be(void **state)
         static const struct {
                 const char *sql, *finding;
         } rows[] = {
-                {"UPDATE objects SET kind = 9 WHERE id = 2", "object 9/2: object: kind 9"},
+                {"UPDATE objects SET kind = 90 WHERE id = 2", "object 90/2: object: kind 90"},
                 {"UPDATE objects SET id = -2 WHERE id = 2 AND kind = 1", "cannot be"},
                 {"UPDATE objects SET state = hex(zeroblob(200)) WHERE id = 2", "object: state"},
                 {"UPDATE objects SET name = CAST(x'ff' AS TEXT) WHERE id = 2", "UTF-8"},
