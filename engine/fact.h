@@ -240,7 +240,7 @@ struct input {
                 struct {
                         uint64_t workload;
                         int64_t notice_ms; /* as above */
-                        uint32_t node;     /* name of the node that it goes to; 0: any but its own */
+                        uint32_t node;     /* name, of where it goes; 0: any but its own */
                 } move;                    /* MOVE_ASKED */
                 struct {
                         uint64_t workload;

@@ -73,10 +73,13 @@ static void it_starts_at_its_place_when_it_has_stopped(void **state)
 /* Its own use of its limit is not in its way. */
 static void it_holds_no_more_than_before(void **state)
 {
+        struct policy_doc *before = policy;
+
         (void)state;
         set_policy("kind: Policy\npreset: protected\n"
                    "classes: {c: {rank: 1, methods: [whole], stop: never, notice: 10m}}\n"
                    "tenants: {u: {protect: {T4: 2}, limit: {any: 2}}, v: {}}\n");
+        policy_doc_free(before);
         assert_int_equal(work(1)->standing, STANDING_PROTECTED);
         must_move(1, 0, "n2");
         leave(INPUT_STOPPED, 1);
