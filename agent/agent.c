@@ -282,10 +282,14 @@ static int call_controller(struct agent *agent, struct err *err)
 
         if (!uri_encode(setup->node, node, sizeof node))
                 return err_set(err, ERR_INPUT, "the node's name is too long");
+        agent->attaches = attaches_new(&setup->client, node, agent->folder);
+        if (!agent->attaches)
+                return err_set(err, ERR_NOMEM, "out of memory");
         const struct link_setup link = {
                 .client = setup->client,
                 .node = node,
                 .folder = agent->folder,
+                .attaches = agent->attaches,
                 .wait_ms_max = setup->wait_ms_max,
                 .pause_ms_max = setup->pause_ms_max,
                 .is_held = setup->enrols,
@@ -306,6 +310,7 @@ static void tear_down(struct agent *agent)
 {
         keeper_stop(agent->keeper);
         link_stop(agent->link);
+        attaches_free(agent->attaches);
         for (size_t i = 0; i < agent->lives_count; i++)
                 if (agent->lives[i].control >= 0)
                         close(agent->lives[i].control);

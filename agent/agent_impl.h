@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "agent/agent.h"
+#include "agent/attach.h"
 #include "agent/cage.h"
 #include "agent/exchange.h"
 #include "agent/folder.h"
@@ -42,6 +43,7 @@ struct agent {
         struct folder *folder;
         struct runs *runs;
         struct link *link;
+        struct attaches *attaches;
         struct keeper *keeper;          /* NULL: we show what we were given */
         struct launch_setup launch;
         char cages[CAGE_PATH_MAX];

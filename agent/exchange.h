@@ -27,6 +27,8 @@ struct text;
 #define EXCHANGE_NAME_MAX      128      /* bytes of a name, with the final NUL */
 #define EXCHANGE_TENANT_MAX    512
 #define EXCHANGE_TEXT_MAX      32768    /* bytes of one word or value */
+#define EXCHANGE_SESSION_MAX   65
+#define EXCHANGE_WINDOW_MAX    4096
 #define EXCHANGE_LOG_BYTES_MAX (1u << 20)       /* of one piece of output */
 #define EXCHANGE_WORKLOAD_MAX  ((1ull << 47) - 1)
 #define EXCHANGE_MEMBER_MAX    65535
@@ -115,13 +117,24 @@ struct exchange_want {
         uint32_t bytes;                 /* at most so many */
 };
 
+/* A terminal, or a program without one, that is wanted beside a run. */
+struct exchange_attach {
+        char session[EXCHANGE_SESSION_MAX];     /* its name: hex digits */
+        struct run_key key;
+        uint32_t command_count;                 /* 0: a shell */
+        const char **command;
+        const char *term;                       /* kind of terminal; "" = none: plain pipes */
+        uint32_t rows, columns;
+};
+
 struct exchange_answer {
         uint32_t protocol;              /* that the controller chose of those we speak */
         uint64_t generation;
         int64_t lease_ms;
-        uint32_t runs_count, wants_count;
+        uint32_t runs_count, wants_count, attaches_count;
         struct run_spec *runs;          /* no two with the same key */
         struct exchange_want *wants;    /* only of kinds that are known here */
+        struct exchange_attach *attaches;       /* the wants of that kind */
         struct arena *arena;
 };
 

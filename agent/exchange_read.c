@@ -331,22 +331,42 @@ static int read_runs(struct reading *reading, const struct doc_node *list,
         return 0;
 }
 
-/* *ret_known is false for a kind that is not known here. */
-static int read_want(struct reading *reading, const struct doc_node *node,
-                     struct exchange_want *want, bool *ret_known)
+static int read_attach(struct reading *reading, const struct doc_node *node,
+                       struct exchange_attach *attach)
+{
+        const struct doc_node *session;
+        int rc;
+
+        attach->rows = attach->columns = 1;
+        attach->term = "";
+        if ((rc = read_key(reading, node, &attach->key)) < 0 ||
+            (rc = need(reading, node, "session", &session)) < 0 ||
+            (rc = doc_copy(session, attach->session, sizeof attach->session, reading->err)) < 0 ||
+            (rc = read_texts(reading, field(node, "command"), 0, EXCHANGE_WORDS_MAX,
+                             EXCHANGE_TEXT_MAX, &attach->command, &attach->command_count)) < 0 ||
+            (rc = read_text(reading, field(node, "term"), 0, EXCHANGE_NAME_MAX - 1,
+                            &attach->term)) < 0 ||
+            (rc = doc_u32(field(node, "rows"), 1, EXCHANGE_WINDOW_MAX, &attach->rows,
+                          reading->err)) < 0 ||
+            (rc = doc_u32(field(node, "columns"), 1, EXCHANGE_WINDOW_MAX, &attach->columns,
+                          reading->err)) < 0)
+                return rc;
+        /* It goes into paths. */
+        if (attach->session[strspn(attach->session, "0123456789abcdef")] || !attach->session[0])
+                return doc_fail(session, reading->err, "is no name of a session");
+        if (attach->command_count > 0 && !attach->command[0][0])
+                return doc_fail(field(node, "command"), reading->err, "names no program");
+        return 0;
+}
+
+static int read_log_want(struct reading *reading, const struct doc_node *node,
+                         struct exchange_want *want)
 {
         static const char *const streams[] = {"stdout", "stderr"};
         const struct doc_node *request;
-        const char *kind = "";
         unsigned stream = 0;
         int rc;
 
-        if ((rc = doc_check_map(node, reading->err)) < 0 ||
-            (rc = need_text(reading, node, "kind", 1, EXCHANGE_NAME_MAX - 1, &kind)) < 0)
-                return rc;
-        *ret_known = str_equal(kind, "logs");
-        if (!*ret_known)
-                return 0;
         want->bytes = 65536;
         if ((rc = read_key(reading, node, &want->key)) < 0 ||
             (rc = need(reading, node, "request", &request)) < 0 ||
@@ -362,6 +382,23 @@ static int read_want(struct reading *reading, const struct doc_node *node,
         return 0;
 }
 
+/* Kinds that are not known here are skipped. */
+static int read_want(struct reading *reading, const struct doc_node *node,
+                     struct exchange_answer *answer)
+{
+        const char *kind = "";
+        int rc;
+
+        if ((rc = doc_check_map(node, reading->err)) < 0 ||
+            (rc = need_text(reading, node, "kind", 1, EXCHANGE_NAME_MAX - 1, &kind)) < 0)
+                return rc;
+        if (str_equal(kind, "logs"))
+                return read_log_want(reading, node, &answer->wants[answer->wants_count++]);
+        if (str_equal(kind, "attach"))
+                return read_attach(reading, node, &answer->attaches[answer->attaches_count++]);
+        return 0;
+}
+
 static int read_wants(struct reading *reading, const struct doc_node *list,
                       struct exchange_answer *answer)
 {
@@ -370,15 +407,13 @@ static int read_wants(struct reading *reading, const struct doc_node *list,
         if (rc < 0)
                 return rc;
         answer->wants = arena_array(reading->arena, doc_length(list) + 1, sizeof *answer->wants);
-        if (!answer->wants)
+        answer->attaches = arena_array(reading->arena, doc_length(list) + 1,
+                                       sizeof *answer->attaches);
+        if (!answer->wants || !answer->attaches)
                 return no_memory(reading);
-        DOC_EACH(node, list) {
-                bool is_known = false;
-                rc = read_want(reading, node, &answer->wants[answer->wants_count], &is_known);
-                if (rc < 0)
+        DOC_EACH(node, list)
+                if ((rc = read_want(reading, node, answer)) < 0)
                         return rc;
-                answer->wants_count += is_known;
-        }
         return 0;
 }
 

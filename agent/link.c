@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/attach.h"
 #include "agent/folder.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -300,6 +301,8 @@ static void speak_once(struct speaker *speaker, const struct saying *saying)
         speaker->said = saying->number;
         for (uint32_t i = 0; i < answer->wants_count; i++)
                 answer_want(speaker, &answer->wants[i]);
+        for (uint32_t i = 0; i < answer->attaches_count; i++)
+                attaches_start(speaker->link->setup.attaches, &answer->attaches[i]);
         deliver(speaker, answer, saying->number);
 }
 

@@ -19,6 +19,7 @@
 #include "net/client.h"
 
 struct err;
+struct attaches;
 struct folder;
 struct link;
 
@@ -26,6 +27,7 @@ struct link_setup {
         struct client_setup client;
         const char *node;               /* encoded for a path; borrowed, as is the folder */
         const struct folder *folder;
+        struct attaches *attaches;      /* of whom terminals are wanted; borrowed */
         int64_t wait_ms_max;            /* how long the controller may keep an answer; 0: 20 s, and
                                            never more than a sixth of its lease */
         int64_t pause_ms_max;           /* 0: 5 s */

@@ -50,6 +50,7 @@ struct supervisor {
         bool is_lease_over;
         int64_t lease_term_ms, lease_kill_ms;   /* 0: it has none */
         int64_t leftover_kill_ms; /* when what outlives it is killed; 0 = not asked yet */
+        struct besides besides;
         char orders[ORDERS_MAX];
         size_t orders_size;
 };
@@ -311,6 +312,7 @@ static bool reap(struct supervisor *self)
         while (read(self->signals, &info, sizeof info) > 0)
                 ;
         while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+                besides_reaped(&self->besides, pid, status);
                 if (pid != self->first)
                         continue;
                 self->has_ended = true;
@@ -322,6 +324,12 @@ static bool reap(struct supervisor *self)
 static int wait_for(int64_t ms)
 {
         return (int)(ms < 0 ? 0 : ms < LOOK_MS ? ms : LOOK_MS);
+}
+
+/* -1: never. */
+static int sooner(int a_ms, int b_ms)
+{
+        return a_ms < 0 || (b_ms >= 0 && b_ms < a_ms) ? b_ms : a_ms;
 }
 
 /* In how many ms to come back for the lease; -1: it has none. */
@@ -363,13 +371,17 @@ static int press(struct supervisor *self)
 static void run_to_end(struct supervisor *self)
 {
         while (!reap(self)) {
-                struct pollfd polls[] = {
+                struct pollfd polls[3 + BESIDE_MAX + 1] = {
                         {.fd = self->control, .events = POLLIN},
                         {.fd = self->signals, .events = POLLIN},
                         {.fd = self->report, .events = POLLIN},
                 };
-                if (poll(polls, 3, press(self)) < 0)
+                size_t count = 3 + besides_fill(&self->besides, polls + 3);
+                int wait = sooner(press(self), besides_press(&self->besides, now_ms()));
+                if (poll(polls, (nfds_t)count, wait) < 0)
                         continue;
+                besides_hear(&self->besides, polls + 3,
+                             self->stage == STAGE_RUNNING && !self->has_ended, now_ms());
                 if (polls[2].revents)
                         hear_child(self);
                 if (polls[0].revents)
@@ -438,6 +450,9 @@ int supervisor_main(const char *run_folder)
         if (rc == 0)
                 rc = start_child(&self, &err);
         if (rc == 0) {
+                self.besides.order = &self.order;
+                self.besides.cage = self.cage;
+                besides_open(&self.besides, run_folder);
                 run_to_end(&self);
                 rc = finish(&self);
         } else {

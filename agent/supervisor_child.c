@@ -3,6 +3,10 @@
 #include <grp.h>
 #include <linux/close_range.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -44,23 +48,20 @@ static void set_limits(void)
         limit(RLIMIT_MEMLOCK, RLIM_INFINITY, is_root);
 }
 
-static void become(const struct child_setup *setup)
+static bool become(const struct launch_order *order)
 {
-        const struct launch_order *order = setup->order;
-
         if (order->uid == geteuid())
-                return;
-        if (initgroups(order->account, order->gid) < 0 ||
-            setresgid(order->gid, order->gid, order->gid) < 0 ||
-            setresuid(order->uid, order->uid, order->uid) < 0)
-                give_up(setup, CHILD_ACCOUNT);
+                return true;
+        return initgroups(order->account, order->gid) == 0 &&
+               setresgid(order->gid, order->gid, order->gid) == 0 &&
+               setresuid(order->uid, order->uid, order->uid) == 0;
 }
 
 /* After the last change of account: that would clear it. */
-static void die_with_supervisor(const struct child_setup *setup)
+static void die_with(pid_t supervisor)
 {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != setup->supervisor)
+        if (getppid() != supervisor)
                 _exit(126);
 }
 
@@ -87,8 +88,9 @@ _Noreturn void child_run(const struct child_setup *setup)
         if (setup->cage[0] && !cage_enter(setup->cage))
                 give_up(setup, CHILD_CAGE);
         set_limits();
-        become(setup);
-        die_with_supervisor(setup);
+        if (!become(setup->order))
+                give_up(setup, CHILD_ACCOUNT);
+        die_with(setup->supervisor);
         if (chdir(setup->order->workdir) < 0)
                 give_up(setup, CHILD_WORKDIR);
         umask(022);
@@ -101,4 +103,52 @@ _Noreturn void child_run(const struct child_setup *setup)
         environ = setup->order->variables;
         execvp(setup->order->command[0], setup->order->command);
         give_up(setup, CHILD_EXEC);
+}
+
+/* ---- beside the run ---- */
+
+/* Into what is its terminal, or its output, by now. */
+static _Noreturn void complain(const char *what, const char *which, int code)
+{
+        dprintf(STDERR_FILENO, "berth: %s%s%s: %s\r\n", what, which[0] ? " " : "", which,
+                strerror(errno));
+        _exit(code);
+}
+
+static void connect_to(const struct beside_child *child)
+{
+        if (child->term[0])
+                (void)ioctl(child->in, TIOCSCTTY, 0);
+        dup2(child->in, STDIN_FILENO);
+        dup2(child->out, STDOUT_FILENO);
+        dup2(child->out, STDERR_FILENO);
+        (void)close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC);
+}
+
+_Noreturn void child_beside(const struct beside_child *child)
+{
+        const struct launch_order *order = child->order;
+        sigset_t none;
+
+        setsid();
+        connect_to(child);
+        if (child->cage[0] && !cage_enter(child->cage))
+                complain("its control group", "", 126);
+        set_limits();
+        if (!become(order))
+                complain("account", order->account, 126);
+        die_with(child->supervisor);
+        if (chdir(order->workdir) < 0)
+                complain("workdir", order->workdir, 126);
+        umask(022);
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        environ = order->variables;
+        if (child->term[0])
+                (void)setenv("TERM", child->term, 1);
+        const char *shell = getenv("SHELL");
+        const char *const just_a_shell[] = {shell && shell[0] ? shell : "/bin/sh", NULL};
+        const char *const *command = child->command ? child->command : just_a_shell;
+        execvp(command[0], (char *const *)(uintptr_t)command);
+        complain("program", command[0], errno == ENOENT ? 127 : 126);
 }

@@ -5,11 +5,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "agent/beside.h"
 #include "agent/cage.h"
 #include "agent/folder.h"
 
 struct arena;
 struct err;
+struct pollfd;
 
 /* The object "launch" of run.json. */
 struct launch_order {
@@ -41,3 +43,40 @@ struct child_setup {
 };
 /* In the child, right after the fork. Does not return. */
 _Noreturn void child_run(const struct child_setup *setup);
+
+/* A program beside the run. */
+struct beside_child {
+        const struct launch_order *order;
+        const char *cage;
+        pid_t supervisor;
+        const char *const *command;     /* NULL: the account's shell */
+        const char *term;               /* "" = no terminal */
+        int in, out;
+};
+_Noreturn void child_beside(const struct beside_child *child);
+
+/* ---- supervisor_beside.c: programs beside the run ---- */
+
+struct beside_run {
+        int socket;                     /* -1: free, or nobody listens any more */
+        pid_t pid;                      /* 0: not asked yet, or gone */
+        int64_t kill_ms;                /* 0: not to be killed */
+};
+
+struct besides {
+        const struct launch_order *order;
+        const char *cage;
+        int listener;                   /* -1: none */
+        struct beside_run list[BESIDE_MAX];
+};
+
+void besides_open(struct besides *besides, const char *run_folder);
+/* Room for BESIDE_MAX + 1 of them; how many there are. */
+size_t besides_fill(const struct besides *besides, struct pollfd *polls);
+/* What came; only beside a run that runs is anything started. */
+void besides_hear(struct besides *besides, const struct pollfd *polls, bool is_running,
+                  int64_t now_ms);
+/* In how many ms to come back; -1: not by time. */
+int besides_press(struct besides *besides, int64_t now_ms);
+/* Any child that was waited for. */
+void besides_reaped(struct besides *besides, pid_t pid, int status);

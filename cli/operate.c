@@ -135,6 +135,53 @@ const struct command undrain_command = {
         .run = run_undrain,
 };
 
+/* ---- lost ---- */
+
+static const struct command_option lost_options[] = {
+        {"reason", 'r', "TEXT", "how it is known that the node is off; needed"},
+        COMMAND_LIVE_OPTIONS,
+        {0},
+};
+
+static const char lost_details[] =
+        "For a node that is silent and known to be off. Work whose class has 'on_lost_contact:\n"
+        "continue' keeps its place there until the node is back, for it may still run; with this\n"
+        "it waits again, and may start elsewhere. If it runs after all, it runs twice.\n"
+        "\n"
+        "examples:\n"
+        "  berth lost gpu-04 --reason 'power is off, seen by jo'\n";
+
+static int print_lost(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
+{
+        (void)answer;
+        (void)err;
+        fprintf(file, "what ran on %s is given up\n", talk->call->arguments[0]);
+        return 0;
+}
+
+static int run_lost(const struct command_call *call)
+{
+        struct text path = {0};
+
+        text_add(&path, "/v1/nodes");
+        talk_path_segment(&path, call->arguments[0]);
+        text_add(&path, "/lost");
+        return send_to(call, &path, NULL, print_lost);
+}
+
+const struct command lost_command = {
+        .name = "lost",
+        .group = GROUP_OPERATE,
+        .is_live = true,
+        .arguments = "NODE",
+        .arguments_min = 1,
+        .arguments_max = 1,
+        .summary = "give up what may go on on a silent node: it is off",
+        .details = lost_details,
+        .options = lost_options,
+        .run = run_lost,
+};
+
 /* ---- freeze, unfreeze ---- */
 
 static const struct command_option freeze_options[] = {

@@ -3,4 +3,5 @@
 
 #include "cli/command.h"
 
-extern const struct command drain_command, undrain_command, freeze_command, unfreeze_command;
+extern const struct command drain_command, undrain_command, lost_command, freeze_command,
+        unfreeze_command;

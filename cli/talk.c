@@ -51,30 +51,44 @@ static enum exit_code code_of(int rc)
         return EXIT_TROUBLE;
 }
 
+static int make_client(const struct place *place, int64_t silence_ms_max,
+                       struct client **ret_client, struct err *err)
+{
+        char token[TOKEN_TEXT_MAX] = "";
+        int rc = place->token_file[0] ? place_token(place->token_file, token, sizeof token, err)
+                                      : 0;
+
+        if (rc == 0) {
+                const struct client_setup setup = {
+                        .url = place->url,
+                        .token = or_null(token),
+                        .ca_file = or_null(place->ca_file),
+                        .pin = or_null(place->pin),
+                        .certificate_file = or_null(place->certificate),
+                        .key_file = or_null(place->key),
+                        .silence_ms_max = silence_ms_max,
+                };
+                rc = client_new(&setup, ret_client, err);
+        }
+        token_wipe(token, sizeof token);
+        return rc;
+}
+
 int talk_open_quiet(const struct command_call *call, int64_t silence_ms_max, struct talk *ret_live,
                     struct err *err)
 {
         struct talk talk = {.call = call, .screen = screen_look()};
-        char token[TOKEN_TEXT_MAX] = "";
         int rc = place_choose(command_value(call, "context"), &talk.place, err);
 
-        if (rc == 0 && talk.place.token_file[0])
-                rc = place_token(talk.place.token_file, token, sizeof token, err);
-        if (rc == 0) {
-                const struct client_setup setup = {
-                        .url = talk.place.url,
-                        .token = or_null(token),
-                        .ca_file = or_null(talk.place.ca_file),
-                        .pin = or_null(talk.place.pin),
-                        .certificate_file = or_null(talk.place.certificate),
-                        .key_file = or_null(talk.place.key),
-                        .silence_ms_max = silence_ms_max,
-                };
-                rc = client_new(&setup, &talk.client, err);
-        }
-        token_wipe(token, sizeof token);
+        if (rc == 0)
+                rc = make_client(&talk.place, silence_ms_max, &talk.client, err);
         *ret_live = talk;
         return rc;
+}
+
+int talk_second(const struct talk *talk, struct client **ret_client, struct err *err)
+{
+        return make_client(&talk->place, 0, ret_client, err);
 }
 
 int talk_open(const struct command_call *call, struct talk *ret_live, struct err *err)

@@ -30,6 +30,8 @@ int talk_open(const struct command_call *call, struct talk *ret_live, struct err
 /* The same for a talk that may be quiet: so long without a byte is an end (0: the usual 60 s). */
 int talk_open_quiet(const struct command_call *call, int64_t silence_ms_max,
                     struct talk *ret_live, struct err *err);
+/* Another client for the same pool, for another thread; the caller's. */
+int talk_second(const struct talk *talk, struct client **ret_client, struct err *err);
 /* Prints "berth NAME: sentence" where something failed. The exit code; `talk` is done. */
 int talk_close(struct talk *talk, int rc, const struct err *err);
 

@@ -52,6 +52,10 @@ void api_end_waits(struct api *api, int64_t now_ms);
 /* Who asked an agent for something and got no answer in time is told so. */
 void api_end_wants(struct api *api, int64_t now_ms);
 
+/* Terminals whose time is over end, and who waits long enough at one is answered; `all`: every one,
+ * for the controller ends. */
+void api_end_attachments(struct api *api, bool all);
+
 /* ---- for the handlers: api.c ---- */
 
 struct call {

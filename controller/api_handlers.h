@@ -27,7 +27,7 @@ void api_cancel_named(struct call *call, const char *name);
 route_handler get_explanation, get_idle, get_fits;
 /* api_pool.c */
 route_handler get_queue, get_pool, get_nodes, get_tenants, get_notices,
-        post_drain, post_undrain, post_freeze, get_health, get_ready, get_version, get_openapi,
+        post_drain, post_undrain, post_lost, post_freeze, get_health, get_ready, get_version, get_openapi,
         get_metrics;
 /* api_documents.c */
 route_handler get_policy, put_policy, get_policy_revisions, post_rollback, get_pool_document,
@@ -53,6 +53,9 @@ route_handler get_usage;
 route_handler get_events;
 /* api_agents.c */
 route_handler post_exchange;
+/* api_attach.c */
+route_handler post_attach, get_attach_output, post_attach_input, delete_attach, get_attach_input,
+        post_attach_output;
 /* api_certificates.c */
 route_handler post_certificate, delete_certificate;
 /* api_logs.c */

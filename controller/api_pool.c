@@ -150,6 +150,32 @@ void post_undrain(struct http_exchange *exchange, const struct route_match *matc
                 change_drain(&call, node, false, 0);
 }
 
+void post_lost(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        struct node_entry *node;
+        struct call call;
+        struct act *act;
+        struct err err;
+
+        if (!api_begin(arg, exchange, match, &call) || !(node = asked_node(&call)))
+                return;
+        if (!http_header(exchange, "Berth-Reason")) {
+                (void)err_set(&err, ERR_INPUT,
+                              "say in the header Berth-Reason how it is known that the node is "
+                              "off: what continues on it starts elsewhere");
+                api_fail(&call, &err);
+                return;
+        }
+        if (!(act = api_act(&call)))
+                return;
+        if (live_lose(call.live, act, node, &err) < 0) {
+                core_commit(act, api_ignore, NULL);
+                api_fail(&call, &err);
+                return;
+        }
+        api_commit(&call, act, 200, view_node(call.live, node, true));
+}
+
 void post_freeze(struct http_exchange *exchange, const struct route_match *match, void *arg)
 {
         struct input input = {.kind = INPUT_FREEZE_SET};

@@ -158,6 +158,8 @@ static bool is_own_node(const struct call *call)
         } rows[] = {
                 {"postExchange", {[NODE_BY_TOKEN] = true, [NODE_BY_CERTIFICATE] = true}},
                 {"postAnswer", {[NODE_BY_TOKEN] = true, [NODE_BY_CERTIFICATE] = true}},
+                {"getAttachInput", {[NODE_BY_TOKEN] = true, [NODE_BY_CERTIFICATE] = true}},
+                {"postAttachOutput", {[NODE_BY_TOKEN] = true, [NODE_BY_CERTIFICATE] = true}},
                 {"postCertificate", {[NODE_BY_CERTIFICATE] = true, [NODE_BY_JOIN_TOKEN] = true}},
         };
 

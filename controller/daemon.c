@@ -174,6 +174,7 @@ static void on_play(uv_timer_t *timer)
                 say("simulated nodes:", "%s", err.text);
         api_end_waits(&daemon->api, now_ms);
         api_end_wants(&daemon->api, now_ms);
+        api_end_attachments(&daemon->api, false);
 }
 
 static void on_look(uv_timer_t *timer)
@@ -190,6 +191,7 @@ static void on_ending(uv_timer_t *timer)
 
         api_end_waits(&daemon->api, INT64_MAX);
         api_end_wants(&daemon->api, INT64_MAX);
+        api_end_attachments(&daemon->api, true);
         if (http_counters(daemon->http).exchanges == 0 || api_now_ms() > daemon->end_by_ms)
                 uv_stop(&daemon->loop);
 }

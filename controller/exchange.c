@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "controller/attach.h"
 #include "controller/live.h"
 #include "controller/nodes.h"
 #include "controller/submit.h"
@@ -550,7 +551,7 @@ json_t *exchange_answer(struct live *live, const struct node_entry *node)
 {
         const struct state *state = core_state(live->core);
         uint32_t number = state_node(state, node->desc.name);
-        json_t *json = json_object(), *runs = json_array();
+        json_t *json = json_object(), *runs = json_array(), *wants;
 
         for (uint32_t at = number == NONE ? NONE : state->nodes[number].first_member; at != NONE;
              at = state->members[at].node_next) {
@@ -566,6 +567,8 @@ json_t *exchange_answer(struct live *live, const struct node_entry *node)
         view_set(json, "generation", json_integer((json_int_t)node->generation));
         view_set(json, "lease_ms", json_integer(live->lease_ms));
         view_set(json, "runs", runs);
-        view_set(json, "wants", wants_of(live->wants, node));
+        wants = wants_of(live->wants, node);
+        attachments_add_wants(live->attachments, node, wants);
+        view_set(json, "wants", wants);
         return json;
 }

@@ -7,6 +7,7 @@
 #include "controller/alerts.h"
 #include "controller/enrolment.h"
 #include "controller/live_impl.h"
+#include "controller/attach.h"
 #include "controller/nodes.h"
 #include "controller/simulated.h"
 #include "controller/submit.h"
@@ -80,7 +81,8 @@ int live_open(struct live *live, const struct core_setup *setup, bool simulate, 
         if (simulate)
                 live->simulated = simulated_new();
         live->wants = wants_new();
-        if (!live->nodes || !live->wants || (simulate && !live->simulated))
+        live->attachments = attachments_new();
+        if (!live->nodes || !live->wants || !live->attachments || (simulate && !live->simulated))
                 rc = err_set(err, ERR_NOMEM, "out of memory");
         if (rc == 0)
                 rc = live_load_pool(live, err);
@@ -105,5 +107,6 @@ void live_close(struct live *live)
         pool_doc_free(live->pool);
         simulated_free(live->simulated);
         wants_free(live->wants);
+        attachments_free(live->attachments);
         *live = (struct live){0};
 }

@@ -10,6 +10,7 @@
 #include "controller/core.h"
 
 struct alerts;
+struct attachments;
 struct node_entry;
 struct nodes;
 struct policy_warning;
@@ -31,6 +32,7 @@ struct live {
         struct simulated *simulated;    /* owned; NULL: nodes have agents */
         struct usage *usage;            /* owned */
         struct wants *wants;            /* owned: what is asked of agents */
+        struct attachments *attachments; /* owned: terminals beside work */
         struct alerts *alerts;          /* owned */
         const char *version;            /* of this program; its owner sets it. NULL: not known */
         const struct worker *worker;    /* borrowed; NULL: there is none */
@@ -88,6 +90,9 @@ int live_join(struct live *live, struct act *act, struct node_entry *node, struc
 /* 0, -ERR_NOT_FOUND (it has not joined), -ERR_INPUT (down, and to be drained no more), -ERR_IO. */
 int live_drain(struct live *live, struct act *act, struct node_entry *node, bool drained,
                int64_t by_ms, struct err *err);
+/* An operator says that a silent node is off, and all that ran there gone: it is given up. 0,
+ * -ERR_NOT_FOUND (it has not joined), -ERR_EXISTS (it is not silent), -ERR_IO. */
+int live_lose(struct live *live, struct act *act, struct node_entry *node, struct err *err);
 /* What it should run has changed, as of record `seq` (0: at once). */
 void live_touch(struct live *live, struct node_entry *node, uint64_t seq);
 struct node_entry *live_node_of(const struct live *live, uint32_t node);   /* number in the state */
@@ -114,8 +119,10 @@ int live_settle(struct live *live, struct act *act, struct work *work, struct er
 int live_tell(struct live *live, struct act *act, const struct input *input, struct err *err);
 
 /* Before the devices of a node are lost (bit d: device d; LIVE_ALL_DEVICES: the node): what was
- * cancelled while it ran there ends now, instead of starting somewhere else. */
+ * cancelled while it ran there ends now, instead of starting somewhere else. LIVE_SILENT: the node,
+ * without what may continue there. */
 #define LIVE_ALL_DEVICES UINT32_MAX
+#define LIVE_SILENT      (UINT32_MAX - 1)
 int live_cancel_lost(struct live *live, struct act *act, uint32_t node, uint32_t devices,
                      struct err *err);
 /* What waits for time: work that left before its notice was over, and work that was cancelled while

@@ -79,7 +79,7 @@ int live_drain(struct live *live, struct act *act, struct node_entry *entry, boo
         if (!node)
                 return err_set(err, ERR_NOT_FOUND, "node '%s' has not joined the pool yet",
                                entry->name);
-        const struct input down = {.kind = INPUT_NODE_FAILED, .node_name = entry->desc.name};
+        const struct input down = {.kind = INPUT_NODE_FAILED, .failed = {entry->desc.name, true}};
         bool is_down = node->status != NODE_UP;
         if (is_down && !drained)
                 return err_set(err, ERR_INPUT,
@@ -91,4 +91,24 @@ int live_drain(struct live *live, struct act *act, struct node_entry *entry, boo
         int rc = core_input(act, &input, NULL, err);
         /* To describe it was to say that it is up: it is still to be fenced. */
         return rc == 0 && is_down ? core_input(act, &down, NULL, err) : rc;
+}
+
+int live_lose(struct live *live, struct act *act, struct node_entry *entry, struct err *err)
+{
+        const struct node *node = in_state(live, entry);
+        const struct input lost = {.kind = INPUT_NODE_FAILED, .failed = {entry->desc.name, false}};
+
+        if (!node)
+                return err_set(err, ERR_NOT_FOUND, "node '%s' has not joined the pool yet",
+                               entry->name);
+        if (node->status == NODE_UP)
+                return err_set(err, ERR_EXISTS,
+                               "node '%s' is not silent: its agent spoke within its lease. 'berth "
+                               "drain %s' empties it",
+                               entry->name, entry->name);
+        uint32_t number = state_node(core_state(live->core), entry->desc.name);
+        int rc = live_cancel_lost(live, act, number, LIVE_ALL_DEVICES, err);
+        /* What a report says that was on its way proves nothing any more. */
+        entry->fence = 0;
+        return rc ? rc : core_input(act, &lost, NULL, err);
 }

@@ -154,6 +154,10 @@ static bool comes_back_later(const struct live *live, const struct work *work)
 
 static bool holds_any(const struct state *state, const struct member *member, uint32_t devices)
 {
+        if (devices == LIVE_SILENT)
+                return !state->accounts ||
+                       class_of(state, state->workloads[member->workload].bucket)
+                                       ->on_lost_contact != LOST_CONTACT_CONTINUE;
         if (devices == LIVE_ALL_DEVICES)
                 return true;
         for (uint32_t held = member->first_part; held != NONE; held = state->parts[held].next)

@@ -26,21 +26,22 @@ int64_t live_steady_ms(const struct live *live)
         return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Whose lease is over: what it ran is lost, and it takes nothing until it is back, and clean. */
+/* Whose lease is over: what stops at its lease is gone, and waits again; what continues keeps its
+ * place. The node takes nothing until it is back, and runs nothing else. */
 static int fail_silent(struct live *live, struct act *act, struct node_entry *node,
                        struct err *err)
 {
         const struct state *state = core_state(live->core);
         uint32_t number = state_node(state, node->desc.name);
         int64_t since = node->leased_ms > live->leased_ms ? node->leased_ms : live->leased_ms;
-        const struct input input = {.kind = INPUT_NODE_FAILED, .node_name = node->desc.name};
+        const struct input input = {.kind = INPUT_NODE_FAILED, .failed = {node->desc.name, true}};
 
         if (live->simulated && node->described)
                 return live_join(live, act, node, err); /* it never is */
         if (number == NONE || state->nodes[number].status != NODE_UP ||
             live_steady_ms(live) - since <= live->lease_ms)
                 return 0;
-        int rc = live_cancel_lost(live, act, number, LIVE_ALL_DEVICES, err);
+        int rc = live_cancel_lost(live, act, number, LIVE_SILENT, err);
         if (rc)
                 return rc;
         node->connected = false;

@@ -92,6 +92,18 @@ const char *view_state(const struct live *live, const struct work *work)
         return live->simulated || all_run(work) ? "running" : "starting";
 }
 
+/* Whether nobody hears of one of its members: it continues there, or it did. */
+static bool lies_silent(const struct state *state, uint64_t id)
+{
+        uint32_t slot = state_workload(state, id);
+
+        for (uint32_t at = slot == NONE ? NONE : state->workloads[slot].first_member; at != NONE;
+             at = state->members[at].next)
+                if (state->nodes[state->members[at].node].status == NODE_DOWN)
+                        return true;
+        return false;
+}
+
 static json_t *places_of(const struct live *live, const struct work *work, uint32_t slot)
 {
         const struct state *state = core_state(live->core);
@@ -112,6 +124,8 @@ static json_t *places_of(const struct live *live, const struct work *work, uint3
                 view_set(place, "phase",
                     json_string(live->simulated
                                         ? "running"
+                                : state->nodes[member->node].status == NODE_DOWN
+                                        ? "lost_contact"
                                         : phase_name(work->members[member->number].phase)));
                 (void)json_array_insert_new(places, 0, place);
         }
@@ -169,7 +183,11 @@ static void add_verdict(struct live *live, json_t *json, uint64_t id)
         if (record && explain(core_memo(live->core), core_state(live->core), id,
                               core_now_ms(live->core), record, NULL) == 0) {
                 view_set(json, "verdict", json_string(verdict_name(record->verdict)));
-                view_set(json, "summary", json_string(explain_summary(record, &names, text)));
+                view_set(json, "summary",
+                         lies_silent(core_state(live->core), id)
+                                 ? json_string("Its node is silent. It keeps its place until the "
+                                               "node is back, or an operator gives it up.")
+                                 : json_string(explain_summary(record, &names, text)));
         }
         mem_free(record);
 }

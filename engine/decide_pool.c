@@ -5,6 +5,7 @@
 #include "engine/decide_impl.h"
 #include "engine/accounts.h"
 #include "engine/memo_impl.h"
+#include "engine/order.h"
 #include "engine/preempt.h"
 
 static const char *name_text(const struct state *state, unsigned name)
@@ -73,20 +74,39 @@ static bool holds_any(const struct state *state, const struct member *member, un
         return false;
 }
 
-/* Ends what has a part on one of the devices; ALL_OF_NODE also what has none. */
+bool continues_silent(const struct state *state, const struct workload *workload)
+{
+        return state->accounts &&
+               class_of(state, workload->bucket)->on_lost_contact == LOST_CONTACT_CONTINUE;
+}
+
+/* Whether it may go on, unheard of, on another node than this. */
+static bool goes_on_beyond(const struct state *state, const struct workload *workload, uint32_t node)
+{
+        if (!continues_silent(state, workload))
+                return false;
+        for (uint32_t at = workload->first_member; at != NONE; at = state->members[at].next)
+                if (state->members[at].node != node &&
+                    state->nodes[state->members[at].node].status == NODE_DOWN)
+                        return true;
+        return false;
+}
+
+/* Ends what has a part on one of the devices; ALL_OF_NODE also what has none. With `keeps` not what
+ * may still run there, and is to. */
 #define ALL_OF_NODE UINT32_MAX
 static int lose(struct memo *memo, const struct state *state, uint32_t node, uint32_t devices,
-                bool plans, int64_t now_ms, struct err *err)
+                bool keeps, int64_t now_ms, struct err *err)
 {
-        if (plans && lose_plans(memo, state, node, devices, err) != 0)
-                return no_memory(err);
         for (uint32_t place = state->nodes[node].first_member; place != NONE;
              place = state->members[place].node_next) {
                 const struct member *member = &state->members[place];
                 if (devices != ALL_OF_NODE && !holds_any(state, member, devices))
                         continue;
                 const struct workload *workload = &state->workloads[member->workload];
-                if (workload->members_placed > 1 && released_already(memo, workload->id))
+                if ((keeps && continues_silent(state, workload)) ||
+                    (devices != ALL_OF_NODE && goes_on_beyond(state, workload, node)) ||
+                    (workload->members_placed > 1 && released_already(memo, workload->id)))
                         continue;
                 int rc = lose_one(memo, state, member->workload, now_ms, err);
                 if (rc)
@@ -169,9 +189,9 @@ static int decide_node_set(struct memo *memo, const struct state *state, const s
                 bool other = desc->drained || desc->plane != now->plane ||
                              desc->labels != now->labels || desc->model != now->model ||
                              desc->devices != now->devices;
-                rc = other ? lose_plans(memo, state, node, ALL_OF_NODE, err) : 0;
                 uint32_t lost = desc->broken & ~(uint32_t)now->broken;
-                rc = rc ? rc : lose(memo, state, node, lost, !other, now_ms, err);
+                rc = lose_plans(memo, state, node, other ? ALL_OF_NODE : lost, err);
+                rc = rc ? rc : lose(memo, state, node, lost, false, now_ms, err);
                 if (rc == 0 && (other || lost))
                         rc = let_go_of(memo, state, node, err);
                 if (rc)
@@ -189,13 +209,15 @@ static int decide_node_set(struct memo *memo, const struct state *state, const s
 }
 
 static int decide_node_failed(struct memo *memo, const struct state *state, uint32_t name,
-                              int64_t now_ms, struct err *err)
+                              bool keeps, int64_t now_ms, struct err *err)
 {
         uint32_t node = NONE;
         int rc = find_node(state, name, &node, err);
 
         if (rc == 0)
-                rc = lose(memo, state, node, ALL_OF_NODE, true, now_ms, err);
+                rc = lose_plans(memo, state, node, ALL_OF_NODE, err);
+        if (rc == 0)
+                rc = lose(memo, state, node, ALL_OF_NODE, keeps, now_ms, err);
         if (rc == 0)
                 rc = let_go_of(memo, state, node, err);
         if (rc)
@@ -265,7 +287,8 @@ static int decide_layout(struct memo *memo, const struct state *state,
                                "allotted",
                                name_text(state, report->node), report->device);
         if (report->failed) {
-                rc = lose(memo, state, node, 1u << report->device, true, now_ms, err);
+                rc = lose_plans(memo, state, node, 1u << report->device, err);
+                rc = rc ? rc : lose(memo, state, node, 1u << report->device, false, now_ms, err);
                 if (rc)
                         return rc;
         }
@@ -427,7 +450,8 @@ int decide_pool(struct memo *memo, const struct state *state, const struct input
         case INPUT_NODE_CHANGED:
                 return decide_node_set(memo, state, input, now_ms, err);
         case INPUT_NODE_FAILED:
-                return decide_node_failed(memo, state, input->node_name, now_ms, err);
+                return decide_node_failed(memo, state, input->failed.node_name,
+                                          input->failed.keeps, now_ms, err);
         case INPUT_NODE_REMOVED:
                 return decide_node_removed(memo, state, input->node_name, err);
         case INPUT_LAYOUT_OBSERVED:

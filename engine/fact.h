@@ -252,7 +252,11 @@ struct input {
                 const struct maintenance *maintenance;  /* MAINTENANCE_SET: all windows there are */
                 struct eta_set eta;             /* ETA_SET */
                 struct node_desc node;          /* NODE_JOINED, NODE_CHANGED */
-                uint32_t node_name;             /* NODE_FAILED, NODE_REMOVED */
+                uint32_t node_name;             /* NODE_REMOVED */
+                struct {
+                        uint32_t node_name;
+                        bool keeps;     /* it is silent: what continues then keeps its place */
+                } failed;                       /* NODE_FAILED */
                 struct layout_report layout;    /* LAYOUT_OBSERVED */
                 const struct price_plan *plan;  /* PLAN_SET; NULL takes the plan away */
         };

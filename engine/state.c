@@ -240,7 +240,8 @@ uint64_t member_capacity(const struct state *state, uint32_t place)
 bool workload_is_frozen(const struct state *state, const struct workload *workload)
 {
         for (uint32_t at = workload->first_member; at != NONE; at = state->members[at].next)
-                if (state->nodes[state->members[at].node].frozen)
+                if (state->nodes[state->members[at].node].frozen ||
+                    state->nodes[state->members[at].node].status == NODE_DOWN)
                         return true;
         return false;
 }

@@ -321,7 +321,8 @@ static inline int64_t node_empty_by_ms(const struct node *node)
         return node->desc.drained && drain && drain < closes ? drain : closes;
 }
 
-/* Whether a node is frozen that it lies on: a gang may lie on several. */
+/* Whether a node is frozen that it lies on, or silent: then nobody can tell it to stop. A gang may lie
+ * on several. */
 bool workload_is_frozen(const struct state *state, const struct workload *workload);
 
 uint64_t bucket_hash(uint32_t shape, const struct request *request);

@@ -473,3 +473,16 @@ int client_check(const struct client_answer *answer, struct err *err)
         json_decref(problem);
         return rc;
 }
+
+void client_header(const struct client *client, const char *name, char *ret_value, size_t size)
+{
+        read_header(client->curl, name, ret_value, size);
+}
+
+bool client_header_u64(const struct client *client, const char *name, uint64_t *ret_value)
+{
+        char text[24];
+
+        client_header(client, name, text, sizeof text);
+        return num_u64(text, 0, UINT64_MAX, ret_value, NULL) == 0;
+}

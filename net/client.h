@@ -70,6 +70,11 @@ void client_answer_done(struct client_answer *answer); /* a zeroed one is fine *
 int client_call(struct client *client, const struct client_request *request,
                 struct client_answer *ret_answer, struct err *err);
 
+/* A header of the newest answer of client_call(), until the next call; "": it has none, or none that
+ * fits. And as a whole number from 0; false: it is none. */
+void client_header(const struct client *client, const char *name, char *ret_value, size_t size);
+bool client_header_u64(const struct client *client, const char *name, uint64_t *ret_value);
+
 /* 0 when the status is 2xx; else the problem's own sentence and the code nearest to it. */
 int client_check(const struct client_answer *answer, struct err *err);
 

@@ -194,6 +194,7 @@ static const struct field in_eta[] = {AT("workload", eta.workload), AT("p50_ms",
                                    AT("raw_ms", eta.raw_ms)};
 static const struct field in_node[] = {IN("desc", node, log_desc_fields)};
 static const struct field in_node_name[] = {AT("node", node_name)};
+static const struct field in_failed[] = {AT("node", failed.node_name), AT("keeps", failed.keeps)};
 static const struct field in_layout[] = {IN("report", layout, log_report_fields)};
 
 static const struct fields input_fields[INPUTS_END] = {
@@ -203,7 +204,7 @@ static const struct fields input_fields[INPUTS_END] = {
         [INPUT_LOST] = FIELDS(in_workload),
         [INPUT_STOP_ASKED] = FIELDS(in_stop),        [INPUT_USE_REPORTED] = FIELDS(in_use),
         [INPUT_HOLD_CHANGED] = FIELDS(in_hold),      [INPUT_NODE_JOINED] = FIELDS(in_node),
-        [INPUT_NODE_CHANGED] = FIELDS(in_node),      [INPUT_NODE_FAILED] = FIELDS(in_node_name),
+        [INPUT_NODE_CHANGED] = FIELDS(in_node),      [INPUT_NODE_FAILED] = FIELDS(in_failed),
         [INPUT_NODE_REMOVED] = FIELDS(in_node_name), [INPUT_LAYOUT_OBSERVED] = FIELDS(in_layout),
         [INPUT_FREEZE_SET] = FIELDS(in_freeze),      [INPUT_ETA_SET] = FIELDS(in_eta),
         [INPUT_MOVE_ASKED] = FIELDS(in_move),

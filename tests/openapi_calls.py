@@ -218,6 +218,7 @@ def see_workloads(berthd, ids):
     berthd.ask("getExplanation", path={"id": ids["waits"]}, query={"format": "text"})
     berthd.ask("getExplanation", 404, **nobody)
     berthd.ask("getLogs", 404, path={"id": ids["runs"]})
+    berthd.ask("postAttach", 409, path={"id": ids["runs"]}, body={})
     berthd.ask("getQueue")
     berthd.ask("getQueue", query={"tenant": "alpha", "limit": 1})
     berthd.ask("getQueue", 400, query={"limit": 1001})
@@ -306,6 +307,9 @@ def change_pool(berthd):
     for node in ("gpu-02", "lab-01"):
         berthd.ask("postUndrain", path={"node": node})
     berthd.ask("postUndrain", 404, path={"node": "none"})
+    berthd.ask("postLost", 404, path={"node": "none"}, headers={"Berth-Reason": "a test"})
+    berthd.ask("postLost", 400, path={"node": node})
+    berthd.ask("postLost", 409, path={"node": node}, headers={"Berth-Reason": "it is not"})
     for body in ({"frozen": True}, {"frozen": False}, {"frozen": True, "plane": "lab"}):
         berthd.ask("postFreeze", body=body)
     berthd.ask("getNodes")
@@ -464,6 +468,38 @@ def logs(berthd, run, seen):
     asker.join()
 
 
+def attach(berthd, run, seen):
+    """A terminal beside it: typed, written, ended; and one that is closed."""
+    def opened(**more):
+        body = {"member": 0, "term": "xterm", "rows": 24, "columns": 80, **more}
+        it = berthd.ask("postAttach", 201, path={"id": run["workload"]}, body=body,
+                        headers={"Berth-Reason": "a test"})
+        berthd.until(lambda: [want for want in exchange(berthd, "gpu-01", seen, [run])["wants"]
+                              if want.get("session") == it["session"]], "it is asked for")
+        return {"session": it["session"]}
+
+    berthd.ask("postAttach", 400, path={"id": run["workload"]}, body={"rows": 0})
+    berthd.ask("postAttach", 404, path={"id": 99999}, body={})
+    client = opened(command=["ls", "-l"])
+    agent = {"node": "gpu-01", **client}
+    berthd.ask("postAttachInput", path=client, query={"offset": 0, "rows": 9, "columns": 9},
+               body=b"typed")
+    berthd.ask("getAttachInput", path=agent, query={"wait_ms": 5000, "window": 1})
+    berthd.ask("postAttachOutput", path=agent, query={"offset": 0}, body=b"written")
+    berthd.ask("getAttachOutput", path=client, query={"wait_ms": 5000})
+    for name, path in (("postAttachInput", client), ("postAttachOutput", agent),
+                       ("getAttachOutput", client), ("getAttachInput", agent)):
+        berthd.ask(name, 400, path=path, query={"offset": 999},
+                   body=b"x" if name.startswith("post") else None)
+    berthd.ask("postAttachOutput", path=agent, query={"offset": 7, "exit": 3}, body=b"!")
+    if berthd.ask("getAttachOutput", path=client, query={"offset": 7}) != b"!":
+        berthd.findings.append("the last byte of a session is not the one that was written")
+    client = opened(term=None)
+    berthd.ask("deleteAttach", 204, path=client)
+    berthd.ask("deleteAttach", 410, path=client)
+    berthd.ask("deleteAttach", 404, path={"session": "0a1b"})
+
+
 def certificates(berthd, root):
     """A node enrols; its token is good for one key."""
     with open(f"{root}/tests/corpus/certificate_request/p256", encoding="ascii") as file:
@@ -502,6 +538,7 @@ def with_agents(berthd):
     exchange(berthd, "gpu-01", told["generation"], [run])
     berthd.until_state(run["workload"], "running")
     logs(berthd, run, told["generation"])
+    attach(berthd, run, told["generation"])
     berthd.ask("getNodes")
     berthd.ask("postPreempt", path={"id": run["workload"]}, headers={"Berth-Reason": "a test"})
     told = exchange(berthd, "gpu-01", told["generation"], [run], wait_ms=2000)
@@ -509,6 +546,8 @@ def with_agents(berthd):
         berthd.findings.append("the story shows no notice")
     run = {**run, "phase": "exited", "exit_code": 3, "signal": 0}
     exchange(berthd, "gpu-01", told["generation"], [run])
+    berthd.until(lambda: berthd.ask("getNodes")["nodes"][0]["state"] == "down", "it is silent")
+    berthd.ask("postLost", path={"node": "gpu-01"}, headers={"Berth-Reason": "a test"})
 
 
 # ---- all of it ----
@@ -539,7 +578,7 @@ def run(description, root, berthd):
     tls = ("--listen", "tcp:127.0.0.1:0", "--tls-cert", f"{root}/tests/fixtures/tls-cert.pem",
            "--tls-key", f"{root}/tests/fixtures/tls-key.pem")
     both = [one(description, berthd, played_here, "--simulate", "--snapshot-every", "100"),
-            one(description, berthd, agents_here, *tls)]
+            one(description, berthd, agents_here, *tls, "--lease", "5s")]
     findings = [finding for controller in both for finding in controller.findings]
     called = set().union(*(controller.called for controller in both))
     for name in description.operations:

@@ -63,6 +63,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         for (uint32_t i = 0; i < answer->wants_count; i++)
                 assert(answer->wants[i].bytes <= EXCHANGE_LOG_BYTES_MAX);
+        for (uint32_t i = 0; i < answer->attaches_count; i++) {
+                const struct exchange_attach *attach = &answer->attaches[i];
+                assert(attach->session[0] && !strpbrk(attach->session, "/.?&"));
+                assert(attach->rows > 0 && attach->columns > 0);
+                assert(attach->command_count == 0 || attach->command[0][0]);
+        }
         exchange_free(answer);
         return 0;
 }

@@ -149,7 +149,7 @@ static void carry_out(struct sim *sim, unsigned m, struct sim_run *run)
 static void watch_lease(struct sim *sim, struct machine *machine)
 {
         for (unsigned r = 0; !has_lease(sim, machine) && r < SIM_RUNS_MAX; r++)
-                if (machine->runs[r].used)
+                if (machine->runs[r].used && !machine->runs[r].continues)
                         terminate(sim, &machine->runs[r]);
 }
 
@@ -240,6 +240,8 @@ static void take_run(struct sim *sim, unsigned m, const json_t *told)
                 machine->news = true;
         }
         run->listed = true;
+        run->continues = strcmp(json_string_value(json_object_get(told, "lost_contact")),
+                                "continue") == 0;
         run->stopping = json_is_object(stop);
         run->until_ms = run->stopping ? (int64_t)number(stop, "until_ms") : 0;
         if (json_is_true(json_object_get(told, "go")))

@@ -40,6 +40,7 @@ struct sim_run {
         bool ended;
         bool listed;                    /* by the newest desired state */
         bool stopping;                  /* the agent was told when to end it */
+        bool continues;                 /* without contact */
         int exit_code, signal;
         int64_t since_ms, ends_ms;      /* ends by itself */
         int64_t until_ms;               /* its notice */

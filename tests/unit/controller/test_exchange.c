@@ -701,6 +701,88 @@ static void what_ended_for_want_of_contact_is_lost_and_has_not_failed(void **sta
         assert_int_not_equal(world_work(&world, id)->epoch, epoch);
 }
 
+static uint64_t continuing_job(const char *name)
+{
+        struct submitted submitted = {0};
+        char text[300];
+        snprintf(text, sizeof text,
+                 "{kind: Workload, name: %s, tenant: web, class: quiet,"
+                 " each: {devices: 1, model: H100-80}, run: {command: [x]}}", name);
+        assert_int_equal(world_submit(&world, text, NULL, &submitted), 0);
+        world_settle(&world);
+        return submitted.first_id;
+}
+
+/* Its class: on_lost_contact: continue. Beside it one that stops at its lease. */
+static void what_continues_keeps_its_place_on_a_silent_node(void **state)
+{
+        (void)state;
+        uint64_t stays = continuing_job("stays"), stops = 0;
+        char node[8], left[200];
+        snprintf(node, sizeof node, "%s", node_of(stays, 0));
+        do
+                stops = world_job(&world, "web", "stops", 1);
+        while (strcmp(node_of(stops, 0), node) != 0);
+        assert_string_equal(json_string_value(json_object_get(say(stays, 0, RUNNING),
+                                                              "lost_contact")),
+                            "continue");
+        uint64_t epoch = world_work(&world, stays)->epoch;
+        uint64_t stopped_epoch = world_work(&world, stops)->epoch;
+        snprintf(left, sizeof left, "%s", run(stays, 0, RUNNING));
+        silence(node);
+        assert_int_equal(world_work(&world, stays)->epoch, epoch);
+        assert_string_equal(node_of(stays, 0), node);
+        assert_int_not_equal(world_work(&world, stops)->epoch, stopped_epoch);
+        world_cancel(&world, stays, NULL);      /* it is not gone because somebody wants it gone */
+        world_settle(&world);
+        for (unsigned t = 0; t < 30; t++) {
+                world_tick(&world, 2000);
+                others_report(node);
+        }
+        assert_int_equal(world_work(&world, stays)->epoch, epoch);
+        assert_false(is_up(node));
+        /* It outlives a controller, too. */
+        world_crash(&world, FAULT_LOSE_ALL, 1);
+        world_start(&world);
+        assert_int_equal(world_work(&world, stays)->epoch, epoch);
+        assert_false(is_up(node));
+        /* The node is back, and the work on it is no stranger. */
+        json_decref(world_report(&world, node, left));
+        json_t *answer = world_report(&world, node, left);
+        assert_true(is_up(node));
+        assert_int_equal(json_array_size(json_object_get(answer, "runs")), 1);
+        json_decref(answer);
+        say(stays, 0, TERMED);
+        expect_row(stays, "cancelled");
+}
+
+static void an_operator_gives_up_what_a_silent_node_keeps(void **state)
+{
+        (void)state;
+        uint64_t id = continuing_job("stays"), gone = continuing_job("gone");
+        struct err err = {0};
+        char node[8];
+        snprintf(node, sizeof node, "%s", node_of(id, 0));
+        assert_string_equal(node_of(gone, 0), node);
+        uint64_t epoch = world_work(&world, id)->epoch;
+        struct node_entry *entry = nodes_find(world.live.nodes, node);
+        struct act *act = world_act(&world);
+        assert_int_equal(live_lose(&world.live, act, entry, &err), -ERR_EXISTS);
+        check_has(err.text, "is not silent");
+        world_commit(&world, act, NULL);
+        world_settle(&world);
+        world_cancel(&world, gone, NULL);
+        silence(node);
+        act = world_act(&world);
+        assert_int_equal(live_lose(&world.live, act, entry, &err), 0);
+        world_commit(&world, act, NULL);
+        world_settle(&world);
+        expect_row(gone, "cancelled");
+        assert_int_not_equal(world_work(&world, id)->epoch, epoch);
+        assert_string_not_equal(node_of(id, 0), node);
+        assert_false(is_up(node));
+}
+
 static void generations_go_on_where_an_agent_stands(void **state)
 {
         (void)state;
@@ -801,6 +883,8 @@ int main(void)
                 T(a_restarted_controller_waits_a_lease),
                 T(a_checkpoint_counts_from_when_it_was_made),
                 T(a_clock_that_is_set_ends_no_lease),
+                T(what_continues_keeps_its_place_on_a_silent_node),
+                T(an_operator_gives_up_what_a_silent_node_keeps),
                 T(what_ended_for_want_of_contact_is_lost_and_has_not_failed),
                 T(a_broken_device_ends_its_work_and_stays_broken),
         };

@@ -43,6 +43,7 @@ enum right {
         SUBMIT, SEE_ALL, OPERATE, NODE,
         ENROL,          /* that it is the node itself */
         MAKE_TOKEN, REVOKE,
+        SESSION,        /* that it is one's own: here it is nobody's (test_attach.c) */
 };
 
 /* What comes of it. */
@@ -71,6 +72,8 @@ static const unsigned char wanted[][2][ROLES] = {
                    {DENIED, DENIED, DENIED, DENIED, DENIED, DENIED, DENIED}},
         [MAKE_TOKEN] = {{DENIED, DENIED, GOES, DENIED, GOES, DENIED, DENIED},
                         {HIDDEN, HIDDEN, HIDDEN, DENIED, GOES, DENIED, DENIED}},
+        [SESSION] = {{HIDDEN, HIDDEN, HIDDEN, HIDDEN, HIDDEN, DENIED, DENIED},
+                     {HIDDEN, HIDDEN, HIDDEN, HIDDEN, HIDDEN, DENIED, DENIED}},
         [REVOKE] = {{HIDDEN, HIDDEN, GOES, HIDDEN, GOES, DENIED, DENIED},
                     {HIDDEN, HIDDEN, HIDDEN, HIDDEN, GOES, DENIED, DENIED}},
 };
@@ -88,6 +91,12 @@ static const struct row {
         {"deleteWorkload", OWN, "", NULL, false},
         {"getExplanation", SEE, "", NULL, false},
         {"getLogs", SEE, "", NULL, true},
+        {"postAttach", OWN, "", "{}", false},
+        {"getAttachOutput", SESSION, "", NULL, false},
+        {"postAttachInput", SESSION, "", "x", false},
+        {"deleteAttach", SESSION, "", NULL, false},
+        {"getAttachInput", NODE, "", NULL, false},
+        {"postAttachOutput", NODE, "", "x", false},
         {"postHold", OWN, "", "", false},
         {"postRelease", OWN, "", "", false},
         {"postRestart", OWN, "", "", false},
@@ -110,6 +119,7 @@ static const struct row {
         {"getNodes", ANYONE, "", NULL, false},
         {"postDrain", OPERATE, "", "{}", false},
         {"postUndrain", OPERATE, "", "{}", false},
+        {"postLost", OPERATE, "", "{}", false},
         {"postExchange", NODE, "", "{}", false},
         {"postAnswer", NODE, "", "x", false},
         {"postCertificate", ENROL, "", "{}", false},
@@ -230,6 +240,7 @@ static void fill(const struct route *route, const struct row *row, bool foreign,
                                     : strncmp(from, "{node}", 6) == 0    ? node
                                     : strncmp(from, "{name}", 6) == 0    ? "planned"
                                     : strncmp(from, "{request}", 9) == 0 ? "1"
+                                    : strncmp(from, "{session}", 9) == 0 ? "0a1b"
                                                                          : NULL;
                 if (!value) {
                         *at++ = *from++;

@@ -29,7 +29,7 @@ const char world_policy[] =
         "classes:\n"
         "  training: {notice: 30s, exempt: 0s, stops_per_day: 1000}\n"
         "  batch: {notice: 10s, exempt: 0s, stops_per_day: 1000, stop: always}\n"
-        "  quiet: {rank: 2, methods: [whole], stop: never}\n"
+        "  quiet: {rank: 2, methods: [whole], stop: never, on_lost_contact: continue}\n"
         "tenants:\n"
         "  web: {protect: {H100-80: 4}}\n"
         "  lab: {protect: {H100-80: 2}, tenants: {a: {}, b: {}}}\n"

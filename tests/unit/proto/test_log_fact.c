@@ -180,6 +180,8 @@ static void check_input_kind(enum input_kind kind)
                 INPUT_MEMBER(kind, node);
                 break;
         case INPUT_NODE_FAILED:
+                INPUT_MEMBER(kind, failed);
+                break;
         case INPUT_NODE_REMOVED:
                 INPUT_MEMBER(kind, node_name);
                 break;

@@ -1,0 +1,430 @@
+#!/usr/bin/env python3
+"""Terminals beside running work, as a user has them: a real controller, a real agent, real terminals.
+
+attach_check.py BERTHD BERTH_AGENT BERTH
+"""
+import fcntl
+import http.client
+import json
+import os
+import pty
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+
+POOL = """kind: Pool
+name: small
+planes: {training: {}}
+nodes:
+  - {name: n1, plane: training, devices: {model: H100-80, count: 8}, cpu: 96, ram: 1024Gi}
+"""
+POLICY = """kind: Policy
+preset: equal
+classes:
+  training: {rank: 1, notice: 2s}
+  steady: {rank: 2, on_lost_contact: continue}
+default_class: training
+tenants: {alpha: {}, zebra: {}}
+principals:
+  - {name: vera, tenants: {alpha: viewer}}
+  - {name: sam, tenants: {alpha: submitter}}
+  - {name: mona, tenants: {alpha: manager}}
+  - {name: zoe, tenants: {zebra: manager}}
+"""
+WAIT_S = 30                             # a sanitized program on a busy machine is slow
+
+
+def until(what, words):
+    end = time.monotonic() + WAIT_S
+    while not (it := what()):
+        if time.monotonic() > end:
+            raise TimeoutError(f"waited in vain until {words}")
+        time.sleep(0.02)
+    return it
+
+
+class World:
+    """A controller, its one agent, and a job that sleeps."""
+
+    def __init__(self, folder):
+        self.folder, self.socket, self.processes = folder, f"{folder}/s", []
+
+    def begin(self, berthd, agent, berth, *more):
+        folder, self.berth, self.tokens = self.folder, berth, {}
+        self.env = dict(os.environ, BERTH_URL=f"unix:{self.socket}", TERM="xterm")
+        for name, text in (("pool.yaml", POOL), ("policy.yaml", POLICY)):
+            with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
+                file.write(text)
+        self.berthd = self.spawn("berthd", berthd, "--store", f"{folder}/pool.db", "--listen",
+                                 f"unix:{self.socket}", "--pool", f"{folder}/pool.yaml",
+                                 "--policy", f"{folder}/policy.yaml", "--tick", "100ms", *more)
+        until(lambda: self.call("pool").returncode == 0, "berthd answers")
+        self.agent = self.spawn("agent", agent, "--url", f"unix:{self.socket}", "--node", "n1",
+                                "--pool", f"{folder}/pool.yaml", "--state", f"{folder}/agent",
+                                "--runs-as", "self", "--cgroup", "none", "--stop-runs")
+        until(lambda: self.ask("GET", "/v1/pool")[1]["nodes_up"] == 1, "its node is there")
+        self.tokens = {name: self.ask("POST", "/v1/tokens", {
+            "principal": name, "role": role, "tenant": tenant})[1]["token"]
+            for name, role, tenant in (("vera", "viewer", "alpha"), ("sam", "submitter", "alpha"),
+                                       ("mona", "manager", "alpha"), ("zoe", "manager", "zebra"))}
+        self.id = self.submit("sleeper")
+
+    def spawn(self, name, *command):
+        with open(f"{self.folder}/{name}.log", "wb") as log:
+            self.processes.insert(0, subprocess.Popen(command, stderr=log, stdout=log))
+        return self.processes[0]
+
+    def call(self, *words, **more):
+        return subprocess.run([self.berth, *words], env=self.env, capture_output=True,
+                              timeout=WAIT_S, **more)
+
+    def ask(self, method, path, body=None, token=None):
+        connection = http.client.HTTPConnection("localhost", timeout=WAIT_S)
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.settimeout(WAIT_S)
+        connection.sock.connect(self.socket)
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body)
+        connection.request(method, path, body=body, headers={
+            "Content-Type": "application/json",
+            **({"Authorization": f"Bearer {self.tokens[token]}"} if token else {})})
+        answer = connection.getresponse()
+        got = answer.read()
+        connection.close()
+        return answer.status, json.loads(got) if "json" in answer.getheader("Content-Type", "") \
+            else got
+
+    def submit(self, name, token="sam", kind="training"):
+        document = {"kind": "Workload", "name": name, "tenant": "alpha", "class": kind,
+                    "each": {"devices": 1},
+                    "run": {"command": ["sleep", "1000"], "env": {"MARK": name},
+                            "workdir": self.folder}}
+        status, it = self.ask("POST", "/v1/workloads", document, token)
+        assert status == 201, it
+        it = it["id"]
+        until(lambda: self.ask("GET", f"/v1/workloads/{it}")[1]["state"] == "running", "it runs")
+        return it
+
+    def end(self):
+        for process in self.processes:
+            process.terminate()
+            process.wait(timeout=WAIT_S)
+
+
+class Terminal:
+    """A terminal with `berth attach` in it."""
+
+    def __init__(self, world, *words):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execve(world.berth, ["berth", "attach", *words], world.env)
+        self.seen = b""
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def type(self, text):
+        os.write(self.fd, text)
+
+    def shows(self, text):
+        end = time.monotonic() + WAIT_S
+        while text not in self.seen:
+            assert time.monotonic() < end, f"never shows {text}: {self.seen[-300:]}"
+            if select.select([self.fd], [], [], 0.05)[0]:
+                try:
+                    self.seen += os.read(self.fd, 65536)
+                except OSError:
+                    break
+        assert text in self.seen, f"ends without {text}: {self.seen[-300:]}"
+        self.seen = self.seen.split(text, 1)[1]
+
+    def until_line(self):
+        """What stands before the next line break."""
+        while b"\r\n" not in self.seen:
+            self.seen += os.read(self.fd, 65536)
+        line, self.seen = self.seen.split(b"\r\n", 1)
+        return line
+
+    def mode(self):
+        return termios.tcgetattr(self.fd)
+
+    def code(self):
+        while True:                     # what it still writes must be read
+            done, status = os.waitpid(self.pid, os.WNOHANG)
+            if done:
+                return os.waitstatus_to_exitcode(status)
+            if select.select([self.fd], [], [], 0.02)[0]:
+                try:
+                    self.seen += os.read(self.fd, 65536)
+                except OSError:
+                    time.sleep(0.01)
+
+
+# ---- without a terminal ----
+
+def plain_pipes(world):
+    """Input, output, exit codes."""
+    def run(*words, **more):
+        return world.call("attach", str(world.id), "--", *words, **more)
+
+    it = run("sh", "-c", "echo $MARK $BERTH_WORKLOAD; pwd; exit 7", input=b"")
+    assert (it.returncode, it.stdout.split()) == (
+        7, [b"sleeper", str(world.id).encode(), world.folder.encode()]), it
+    assert run("sh", "-c", "kill -9 $$", input=b"").returncode == 128 + 9
+    it = run("no-such-program", input=b"")
+    assert it.returncode == 127 and b"no-such-program" in it.stdout, it
+    assert run("sh", "-c", "echo out; echo err >&2", input=b"").stdout == b"out\nerr\n"
+    data = os.urandom(1_500_000)        # more than all that waits on the way
+    assert run("cat", input=data).stdout == data, "what comes back is not what was sent"
+    it = run("sh", "-c", "cat >/dev/null; echo end", input=b"x" * 300_000)
+    assert it.stdout == b"end\n", it
+
+
+def what_is_left_behind_keeps_nobody(world):
+    it = world.call("attach", "sleeper", "-t", "alpha", "--", "sh", "-c",
+                    "sleep 77 & echo $!; exit 5", input=b"")
+    assert it.returncode == 5, it
+    os.kill(int(it.stdout), signal.SIGKILL)     # it was there: its run's, until that ends
+
+
+# ---- with a terminal ----
+
+def a_shell(world):
+    """Windows, Ctrl-C, the exit code; the mode of the terminal comes back."""
+    it = Terminal(world, str(world.id))
+    it.resize(33, 99)
+    it.type(b"PS1='$ '; stty size\r")
+    it.shows(b"33 99\r\n")
+    it.resize(20, 50)
+    time.sleep(0.3)
+    it.type(b"stty size; tty; echo $TERM-$MARK\r")
+    for text in (b"20 50\r\n", b"/dev/pts/", b"xterm-sleeper\r\n"):
+        it.shows(text)
+    it.type(b"echo begins; sleep 1000\r")
+    it.shows(b"begins\r\n")
+    time.sleep(0.3)                     # until it is the program in front
+    it.type(b"\x03")
+    it.shows(b"^C")
+    time.sleep(0.3)                     # what is typed just then goes with it
+    it.type(b"echo goes on $((1 + 1))\r")
+    it.shows(b"goes on 2\r\n")
+    it.type(b"~")                       # not at the beginning of a line any more: the shell's
+    it.type(b"\x7f")
+    it.type(b"exit 9\r")
+    assert it.code() == 9
+
+
+def latency(world):
+    """The best of many: a busy machine adds to it, and nothing can be said of that here."""
+    it = Terminal(world, str(world.id), "--", "cat")
+    it.type(b"ready\r")
+    it.shows(b"ready\r\nready\r\n")
+    took = []
+    for _ in range(40):
+        begin = time.monotonic()
+        it.type(b"x")
+        it.shows(b"x")
+        took.append(time.monotonic() - begin)
+    print(f"a key is seen after {1000 * sorted(took)[20]:.2f} ms (median), "
+          f"{1000 * max(took):.2f} ms at most")
+    assert min(took) < 0.05, took
+    it.type(b"\r\x04")                  # Ctrl-D
+    assert it.code() == 0
+
+
+def closed_by_hand(world):
+    it = Terminal(world, str(world.id), "--", "sh", "-c", "echo $$; sleep 1000")
+    mode = None
+    it.shows(b"\r\n")
+    mode = it.mode()
+    it.type(b"~?")
+    it.shows(b"one tilde")
+    it.type(b"~.")
+    assert it.code() == 0
+    assert it.mode() != mode and it.mode()[3] & termios.ECHO, "the terminal stays raw"
+
+
+def its_own_terminal_goes(world):
+    """Nothing can be said any more: the pool closes it after a while."""
+    it = Terminal(world, str(world.id), "--", "sh", "-c", "echo up; sleep 1000")
+    it.shows(b"up\r\n")
+    os.kill(it.pid, signal.SIGHUP)
+    assert it.code() == -signal.SIGHUP
+    assert it.mode()[3] & termios.ECHO, "the terminal stays raw"
+
+
+def ended_by_a_signal(world):
+    it = Terminal(world, str(world.id), "--", "sh", "-c", "echo up; sleep 1000")
+    it.shows(b"up\r\n")
+    assert not it.mode()[3] & termios.ECHO
+    os.kill(it.pid, signal.SIGTERM)     # it closes its session too
+    assert it.code() == 130
+    assert it.mode()[3] & termios.ECHO, "the terminal stays raw"
+
+
+def its_program_is_hung_up(world):
+    it = Terminal(world, str(world.id), "--", "sh", "-c", "echo pid $$; exec sleep 1000")
+    it.shows(b"pid ")
+    pid = int(it.until_line())
+    assert os.path.exists(f"/proc/{pid}")
+    it.type(b"~.")
+    it.code()
+    until(lambda: not os.path.exists(f"/proc/{pid}"), "its program is gone")
+
+
+# ---- who reads slowly ----
+
+def rss_kib(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        return int(next(line for line in file if line.startswith("VmRSS")).split()[1])
+
+
+def a_slow_reader_makes_the_program_wait(world):
+    with subprocess.Popen([world.berth, "attach", str(world.id), "--", "yes"], env=world.env,
+                          stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as it:
+        assert it.stdout.read(2) == b"y\n"
+        time.sleep(0.5)
+        before = [rss_kib(p.pid) for p in (world.berthd, world.agent, it)]
+        time.sleep(1)
+        grown = [rss_kib(p.pid) - b for p, b in zip((world.berthd, world.agent, it), before)]
+        assert max(grown) < 4096, f"memory grows by {grown} KiB"
+        assert it.stdout.read(500_000) == b"y\n" * 250_000
+        it.send_signal(signal.SIGINT)
+        assert it.wait(timeout=WAIT_S) == 130
+
+
+# ---- who may, and how many ----
+
+def rights(world):
+    path = f"/v1/workloads/{world.id}/attach"
+    command = {"command": ["sleep", "1000"]}
+    assert world.ask("POST", path, command, "vera")[0] == 403
+    assert world.ask("POST", path, command, "zoe")[0] == 404
+    status, session = world.ask("POST", path, command, "mona")
+    assert status == 201
+    output = f"/v1/attachments/{session['session']}"
+    for token in ("sam", "vera", "zoe", None):
+        assert world.ask("GET", output + "/output", token=token)[0] == 404
+        assert world.ask("POST", output + "/input?offset=0", b"x", token)[0] == 404
+        assert world.ask("DELETE", output, token=token)[0] == 404
+    assert world.ask("GET", output + "/output", token="mona")[0] == 200
+    assert world.ask("DELETE", output, token="mona")[0] == 204
+    assert world.ask("GET", output + "/output", token="mona")[0] == 410
+
+
+def limits(world):
+    path = f"/v1/workloads/{world.id}/attach"
+    command = {"command": ["sleep", "1000"]}
+    opened = [world.ask("POST", path, command, "sam") for _ in range(5)]
+    assert [status for status, _ in opened] == [201] * 4 + [429], opened
+    assert "4 terminals already" in opened[4][1]["detail"], opened[4]
+    for _, session in opened[:4]:
+        world.ask("DELETE", f"/v1/attachments/{session['session']}", token="sam")
+    assert world.ask("POST", path, {"member": 5}, "sam")[0] == 404
+    assert world.ask("POST", path, {"command": [""]}, "sam")[0] == 400
+    assert world.ask("POST", path, {"shell": 1}, "sam")[0] == 400
+
+
+def the_log_has_it(world):
+    world.call("attach", str(world.id), "--reason", "to look at it", "--", "true", input=b"")
+    log = world.call("store", "export", f"{world.folder}/pool.db", "-").stdout
+    assert b'attached' in log and b"to look at it" in log, log[-1000:]
+
+
+# ---- ends ----
+
+def it_ends_with_its_run(world):
+    work = world.submit("short")
+    it = Terminal(world, str(work), "--", "sh", "-c", "echo up; sleep 1000")
+    it.shows(b"up\r\n")
+    assert world.call("cancel", str(work)).returncode == 0
+    assert it.code() != 0
+    it = world.call("attach", str(work), input=b"")
+    assert it.returncode == 3 and b"has ended" in it.stderr, it
+
+
+def it_goes_on_over_a_controller_that_hangs(world):
+    it = Terminal(world, str(world.id), "--", "cat")
+    it.type(b"one\r")
+    it.shows(b"one\r\none\r\n")
+    world.berthd.send_signal(signal.SIGSTOP)
+    it.type(b"two\r")
+    time.sleep(1)
+    world.berthd.send_signal(signal.SIGCONT)
+    it.shows(b"two\r\ntwo\r\n")
+    it.type(b"\x04")
+    assert it.code() == 0
+
+
+# ---- the lease, from both ends ----
+
+def a_hung_controller_ends_what_stops_at_its_lease(folder, *programs):
+    """SIGSTOP: the work is gone before the lease is, and has not failed; what continues goes on."""
+    lease_s = 4
+    world = World(folder)
+    try:
+        world.begin(*programs, "--lease", f"{lease_s}s")
+        stays = world.submit("stays", kind="steady")
+        marks = {name: f"{folder}/{name}.pid" for name in ("sleeper", "stays")}
+        for name, work in (("sleeper", world.id), ("stays", stays)):
+            it = world.call("attach", str(work), "--", "sh", "-c", "echo $PPID; ps -o pid= --ppid "
+                            "$PPID", input=b"")
+            assert it.returncode == 0, it
+            marks[name] = int(it.stdout.split()[1])     # its supervisor's first child: the run
+        assert all(os.path.exists(f"/proc/{pid}") for pid in marks.values()), marks
+        world.berthd.send_signal(signal.SIGSTOP)
+        begin = time.monotonic()
+        until(lambda: not os.path.exists(f"/proc/{marks['sleeper']}"), "it is ended")
+        took = time.monotonic() - begin
+        print(f"ended {took:.1f} s after the last contact at the earliest, of {lease_s}; ", end="")
+        assert took < lease_s, took
+        assert os.path.exists(f"/proc/{marks['stays']}")
+        world.berthd.send_signal(signal.SIGCONT)
+        until(lambda: world.ask("GET", f"/v1/workloads/{world.id}")[1]["cause"] == "lost" or
+              world.ask("GET", f"/v1/workloads/{world.id}")[1]["state"] == "running",
+              "it waits again, or runs")
+        until(lambda: world.ask("GET", f"/v1/workloads/{world.id}")[1]["state"] == "running",
+              "it runs again")
+        assert os.path.exists(f"/proc/{marks['stays']}")
+    finally:
+        world.end()
+
+
+CHECKS = (plain_pipes, what_is_left_behind_keeps_nobody, a_shell, latency, closed_by_hand,
+          ended_by_a_signal, its_program_is_hung_up, a_slow_reader_makes_the_program_wait, rights,
+          limits, the_log_has_it, it_ends_with_its_run, it_goes_on_over_a_controller_that_hangs,
+          its_own_terminal_goes)
+
+
+def main():
+    berthd, agent, berth = (os.path.abspath(path) for path in sys.argv[1:4])
+    with tempfile.TemporaryDirectory(prefix="berth-attach-") as folder:
+        world = World(folder)
+        try:
+            world.begin(berthd, agent, berth)
+            for check in CHECKS:
+                begin = time.monotonic()
+                print(f"{check.__name__}: ", end="", flush=True)
+                check(world)
+                print(f"{time.monotonic() - begin:.1f} s", flush=True)
+        except Exception:
+            print("fails")
+            for name in ("berthd", "agent"):
+                with open(f"{folder}/{name}.log", errors="replace", encoding="utf-8") as log:
+                    print(f"--- {name}: {log.read()[-2000:]}")
+            raise
+        finally:
+            world.end()
+    with tempfile.TemporaryDirectory(prefix="berth-lease-") as folder:
+        a_hung_controller_ends_what_stops_at_its_lease(folder, berthd, agent, berth)
+        print("a hung controller: fine")
+
+
+if __name__ == "__main__":
+    main()
