@@ -6,7 +6,8 @@
 On 5,000 simulated nodes of 8 devices jobs of a second run until the log has so many facts (three a
 job); then so many are submitted that stay. berthd is killed and started again: from the log alone,
 from a snapshot, and from a snapshot with as many records behind it as there are at most
-(--snapshot-every). The times are berthd's own, as it logs them, and the processor time of its start.
+(--snapshot-every). The times are berthd's own, as it logs them, and the processor time of its
+start.
 """
 import argparse
 import os
@@ -73,8 +74,8 @@ class Bench:
 
 
 def show(name, it):
-    print(f"recovery.{name}_ms {it['ms']} ms  ({it['cpu_ms']} ms of processor time; {it['facts']} facts in {it['records']} records, "
-          f"{it['workloads']} live)", flush=True)
+    print(f"recovery.{name}_ms {it['ms']} ms  ({it['cpu_ms']} ms of processor time; "
+          f"{it['facts']} facts in {it['records']} records, {it['workloads']} live)", flush=True)
 
 
 def run(bench, options):

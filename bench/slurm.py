@@ -4,13 +4,14 @@
     slurm.py BUILD [--jobs N] [--nodes N] [--threads N]
 
 Jobs of one CPU, one a request, on nodes of 640; nothing is launched on either side, so that the
-controllers are compared and not this machine's fork(). Slurm (slurmctld, slurmd for each node, munged,
-all on loopback with a configuration made here) is asked through its own library, by slurm_load.c, and
-tuned as its high throughput guide says. berth is asked over HTTP; its answers are durable. Without Slurm,
-its headers or munge this says so and ends well.
+controllers are compared and not this machine's fork(). Slurm (slurmctld, slurmd for each node,
+munged, all on loopback with a configuration made here) is asked through its own library, by
+slurm_load.c. berth is asked over HTTP; its answers are durable. Without Slurm, its headers or munge
+this says so and ends well.
 """
 import argparse
 import os
+import pwd
 import selectors
 import shutil
 import signal
@@ -53,7 +54,7 @@ MaxJobCount=50000
 MessageTimeout=60
 ReturnToService=2
 MpiDefault=none
-NodeName=n[1-{nodes}] NodeAddr=127.0.0.1 NodeHostname={host} Port=[{first}-{last}] CPUs={cpus} State=UNKNOWN
+NodeName=n[1-{nodes}] NodeAddr=127.0.0.1 NodeHostname={host} Port=[{first}-{last}] CPUs={cpus}
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
@@ -99,7 +100,7 @@ class Slurm:
         with open(self.conf, "w", encoding="ascii") as file:
             file.write(CONF.format(folder=folder, host=host, port=first, first=first + 1,
                                    last=first + nodes, nodes=nodes, cpus=CPUS,
-                                   user=os.environ.get("USER") or "root"))
+                                   user=pwd.getpwuid(os.getuid()).pw_name))
         self.environment = dict(os.environ, SLURM_CONF=self.conf)
 
     def start(self):

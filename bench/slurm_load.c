@@ -1,7 +1,7 @@
 /* What bench/slurm.py submits to a slurmctld: jobs of one CPU, one a request, allocated and not
  * launched, from so many threads. Prints the seconds from the first request to the last answer, how
- * many were allocated in their answer, and how many were refused. Built by that script, where Slurm's
- * headers are. */
+ * many were allocated in their answer, and how many were refused. Built by that script, where
+ * Slurm's headers are. */
 #include <pthread.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>

@@ -21,9 +21,9 @@ static const struct command_option options[] = {
 
 static const char details[] =
         "What somebody should look at: critical ones first. `berth alerts ack ID` says that\n"
-        "somebody does. An alert is over when what it tells of has been gone for a while, and one\n"
-        "that tells of something that happened once when it is acknowledged. The policy's `alerts`\n"
-        "sets thresholds, and where changes are posted to (docs/alerts.md).\n"
+        "somebody does. An alert is over when what it tells of has been gone for a while; what\n"
+        "happened once is over when it is acknowledged. The policy's `alerts` sets thresholds,\n"
+        "and where changes are posted to (docs/alerts.md).\n"
         "\n"
         "examples:\n"
         "  berth alerts\n"

@@ -27,12 +27,12 @@ static const struct command_option options[] = {
 
 static const char details[] =
         "Puts documents in force: first Pool (the nodes there are), then Policy, what is planned\n"
-        "(Reservation, Maintenance), then Workloads, wherever they stand. What is as its document says stays, so that the same files can be\n"
-        "applied again: work of that name that has not ended is not submitted a second time\n"
-        "(`berth submit` does); a service gets more replicas, or loses some; other work that waits\n"
-        "is submitted anew when its document changed. All files are read before anything is sent;\n"
-        "the first that is refused ends it. A policy that somebody else changed in between is not\n"
-        "overwritten. - is standard input.\n"
+        "(Reservation, Maintenance), then Workloads, wherever they stand. What is as its document\n"
+        "says stays, so that the same files can be applied again: work of that name that has not\n"
+        "ended is not submitted a second time (`berth submit` does); a service gets more replicas,\n"
+        "or loses some; other work that waits is submitted anew when its document changed. All\n"
+        "files are read before anything is sent; the first that is refused ends it. A policy that\n"
+        "somebody else changed in between is not overwritten. - is standard input.\n"
         "\n"
         "examples:\n"
         "  berth apply pool.yaml policy.yaml --dry-run\n"

@@ -14,7 +14,9 @@ static const struct command_option queue_options[] = {
 static const char queue_details[] =
         "What waits, in the order in which the pool tries it: who has less than was promised\n"
         "first, then by class, by how much its tenant borrowed, and by the class's own order. You\n"
-        "see what you may see; of a tenant's work the position is exact.\n"
+        "see what you may see; of a tenant's work the position is exact. A start is foretold\n"
+        "where there is a reliable estimate: half start within the first time, nine in ten\n"
+        "within p90.\n"
         "\n"
         "examples:\n"
         "  berth queue\n"
@@ -31,6 +33,8 @@ int ask_print_queue(const json_t *answer, const struct talk *talk, FILE *file, s
                 {"devices", "devices", LISTING_NUMBER},
                 {"waited_ms", "waited", LISTING_SPAN},
                 {"expected_ms", "expected run", LISTING_SPAN},
+                {"starts_in_ms", "starts in", LISTING_SPAN},
+                {"starts_in_p90_ms", "p90", LISTING_SPAN},
                 {"verdict", "verdict", LISTING_TEXT},
                 {"summary", "why", LISTING_CUT},
                 {0},

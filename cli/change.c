@@ -21,10 +21,10 @@ static const struct command_option options[] = {
 };
 
 static const char details[] =
-        "Changes keys of the work's document, and puts that in the place of the one there is: work\n"
-        "that waits is cancelled and submitted anew in one step, and waits behind what came before;\n"
-        "of a service whose replicas change, some are added or taken away. Of an array or a\n"
-        "service all are changed. KEY= takes a key away; maps and lists are written as in a\n"
+        "Changes keys of the work's document, and puts that in the place of the one there is:\n"
+        "work that waits is cancelled and submitted anew in one step, and waits behind what came\n"
+        "before; of a service whose replicas change, some are added or taken away. Of an array or\n"
+        "a service all are changed. KEY= takes a key away; maps and lists are written as in a\n"
         "document. Without changes the document is printed.\n"
         "\n"
         "examples:\n"
@@ -115,8 +115,9 @@ static int change(struct talk *talk, const struct there *there, struct err *err)
         }
         if (json_in_has(there->workload, "ended")) {
                 talk->code = EXIT_REFUSED;
-                return err_set(err, ERR_INPUT, "workload %s has ended; submit it anew: berth change "
-                                               "%s > job.yaml writes its document",
+                return err_set(err, ERR_INPUT,
+                               "workload %s has ended; submit it anew: berth change %s > job.yaml "
+                               "writes its document",
                                talk->call->arguments[0], talk->call->arguments[0]);
         }
         rc = doc_read_yaml("document", there->document.body, there->document.size, &doc, err);

@@ -22,6 +22,7 @@
 #include "cli/pool_show.h"
 #include "cli/quarantine.h"
 #include "cli/replay.h"
+#include "cli/report.h"
 #include "cli/status.h"
 #include "cli/store.h"
 #include "cli/submit.h"
@@ -86,7 +87,8 @@ const struct command *const commands[] = {
         &cancel_command,  &hold_command,
         &release_command, &restart_command,  &move_command,
         &pool_command,    &top_command,      &alerts_command,
-        &idle_command,    &tenants_command,  &usage_command,   &notices_command,
+        &idle_command,    &tenants_command,  &usage_command,   &report_command,
+        &notices_command,
         &events_command,  &apply_command,    &drain_command,   &undrain_command,
         &lost_command,
         &freeze_command,  &unfreeze_command, &preempt_command,

@@ -1,6 +1,7 @@
 #include "cli/json_in.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/words.h"
@@ -114,6 +115,13 @@ const char *json_in_clean(const json_t *object, const char *key, char buf[JSON_I
         buf[0] = '\0';
         add(&words, json_in_text(object, key));
         return buf;
+}
+
+double json_in_decimal(const json_t *object, const char *key)
+{
+        const char *text = json_in_text(object, key);
+
+        return text[0] >= '0' && text[0] <= '9' ? strtod(text, NULL) : 0;
 }
 
 const char *json_in_span(const json_t *object, const char *key, char buf[JSON_IN_MAX])

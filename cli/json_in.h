@@ -14,6 +14,8 @@
 const char *json_in_text(const json_t *object, const char *key);
 int64_t json_in_number(const json_t *object, const char *key);
 bool json_in_flag(const json_t *object, const char *key);
+/* Of a decimal in a text, "12.5"; 0 where there is none. */
+double json_in_decimal(const json_t *object, const char *key);
 bool json_in_has(const json_t *object, const char *key); /* there, and not null */
 
 /* The member as one reads it: a text as it is, "17", "yes", {"a": 1, "b": 2} as "a 1, b 2", a list

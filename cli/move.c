@@ -14,10 +14,10 @@ static const struct command_option options[] = {
 };
 
 static const char details[] =
-        "A place is found and kept first, on devices of the model that the work has; then the work\n"
-        "gets the notice of its class, is stopped, and starts again there, from its last checkpoint\n"
-        "where its program looks for one. Where no other node has room it stays. Nobody else is\n"
-        "stopped for it.\n"
+        "A place is found and kept first, on devices of the model that the work has; then the\n"
+        "work gets the notice of its class, is stopped, and starts again there, from its last\n"
+        "checkpoint where its program looks for one. Where no other node has room it stays.\n"
+        "Nobody else is stopped for it.\n"
         "\n"
         "examples:\n"
         "  berth move 17 --dry-run\n"

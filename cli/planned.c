@@ -47,10 +47,10 @@ static const char reservation_details[] =
         "  berth reservation delete launch --reason 'the launch is off'\n";
 
 static const char maintenance_details[] =
-        "When a window begins, its nodes are empty: work that would not have ended by then is told\n"
-        "to stop in time, with the notice of its class, and waits in its old place (docs/policy.md,\n"
-        "drains). A dry run lists it. create with a name that is there sets it anew. `berth apply`\n"
-        "takes documents of kind Maintenance.\n"
+        "When a window begins, its nodes are empty: work that would not have ended by then is\n"
+        "told to stop in time, with the notice of its class, and waits in its old place\n"
+        "(docs/policy.md, drains). A dry run lists it. create with a name that is there sets it\n"
+        "anew. `berth apply` takes documents of kind Maintenance.\n"
         "\n"
         "examples:\n"
         "  berth maintenance create fans --nodes 'gpu-[01-04]' --from 2027-01-04T08:00Z \\\n"

@@ -37,6 +37,19 @@ static const char details[] =
 
 /* ---- sums ---- */
 
+/* "planned for 12 shapes, seen in 512 arrivals; placed by prices; 3 m ago" */
+static void put_plan(const json_t *plan, FILE *file)
+{
+        char shapes[JSON_IN_MAX], arrivals[JSON_IN_MAX], age[JSON_IN_MAX];
+
+        if (!json_is_object(plan))
+                return;
+        fprintf(file, "planned for %s shapes, seen in %s arrivals; placed by %s; %s ago\n",
+                json_in_words(plan, "shapes", shapes), json_in_words(plan, "arrivals", arrivals),
+                json_in_flag(plan, "priced") ? "prices" : "fragments",
+                json_in_span(plan, "age_ms", age));
+}
+
 int pool_print(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
 {
         static const struct listing_column columns[] = {
@@ -60,6 +73,7 @@ int pool_print(const json_t *answer, const struct talk *talk, FILE *file, struct
         if (json_in_has(answer, "policy_revision"))
                 fprintf(file, ", policy %s", json_in_words(answer, "policy_revision", buf));
         fputc('\n', file);
+        put_plan(json_object_get(answer, "plan"), file);
         if (json_in_flag(answer, "frozen"))
                 fprintf(file,
                         "%sfrozen: nothing starts and nothing is stopped for capacity; `berth "

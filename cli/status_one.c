@@ -38,6 +38,22 @@ static void put_notice(const json_t *workload, const struct talk *talk, FILE *fi
                 json_in_clean(notice, "until", until), screen_off(&talk->screen, TONE_BAD));
 }
 
+static void put_eta(const json_t *workload, FILE *file)
+{
+        const json_t *eta = json_object_get(workload, "eta");
+        char p50[JSON_IN_MAX], p90[JSON_IN_MAX], percent[JSON_IN_MAX], told[JSON_IN_MAX];
+
+        if (json_is_object(eta))
+                fprintf(file,
+                        "  %-12s %.16s, nine times in ten before %.16s (held in %s %% of cases; "
+                        "foretold %.16s)\n",
+                        "expected", json_in_clean(eta, "p50", p50), json_in_clean(eta, "p90", p90),
+                        json_in_words(eta, "covered_pct", percent),
+                        json_in_clean(eta, "foretold", told));
+        else if (str_equal(json_in_text(workload, "state"), "queued"))
+                put_field(file, "expected", "no reliable estimate");
+}
+
 /* The document is there as it was submitted: YAML, or JSON, which is YAML too. */
 static void put_command(const json_t *workload, FILE *file)
 {
@@ -108,6 +124,7 @@ int status_print_one(const json_t *answer, const struct talk *talk, FILE *file, 
                 put_field(file, rows[i].title, json_in_words(answer, rows[i].key, buf));
         put_notice(answer, talk, file);
         put_times(answer, file);
+        put_eta(answer, file);
         put_command(answer, file);
         return put_places(answer, talk, file, err);
 }

@@ -245,8 +245,9 @@ static int compact(const struct command_call *call, struct store *store, struct 
                 printf("the log begins behind record %" PRIu64, told.upto_seq);
         else
                 printf("all records stay");
-        printf("; %" PRIu64 " objects and %" PRIu64 " rows of usage are gone\n", told.objects,
-               told.usage_rows);
+        printf("; %" PRIu64 " objects, %" PRIu64 " rows of usage and %" PRIu64
+               " of the review are gone\n",
+               told.objects, told.usage_rows, told.review_rows);
         return 0;
 }
 

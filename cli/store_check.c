@@ -91,9 +91,9 @@ static void print_report(const char *path, const struct check_report *report,
         else
                 printf("records %" PRIu64 " to %" PRIu64, base->seq + 1, head->seq);
         printf(", %" PRIu64 " snapshots, %" PRIu64 " heads, %" PRIu64 " objects, %" PRIu64
-               " rows of usage, %" PRIu64 " keys: ",
+               " rows of usage, %" PRIu64 " of the review, %" PRIu64 " keys: ",
                report->snapshots, report->heads, report->objects, report->usage_rows,
-               report->keys);
+               report->review_rows, report->keys);
         if (report->findings)
                 printf("%" PRIu64 " finding%s\n", report->findings,
                        report->findings == 1 ? "" : "s");
@@ -109,13 +109,15 @@ static json_t *report_json(const char *path, const struct check_report *report,
 
         for (size_t i = 0; i < STORE_HASH_BYTES; i++)
                 (void)snprintf(hash + 2 * i, 3, "%02x", head->hash[i]);
-        return json_pack("{s:s, s:b, s:o, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "file",
+        return json_pack("{s:s, s:b, s:o, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+                         "file",
                          path, "whole", report->findings == 0, "findings", findings, "from_record",
                          (json_int_t)base->seq, "until_record", (json_int_t)head->seq, "hash", hash,
                          "records", (json_int_t)report->records, "snapshots",
                          (json_int_t)report->snapshots, "heads", (json_int_t)report->heads,
                          "objects", (json_int_t)report->objects, "usage_rows",
-                         (json_int_t)report->usage_rows, "keys", (json_int_t)report->keys);
+                         (json_int_t)report->usage_rows, "review_rows",
+                         (json_int_t)report->review_rows, "keys", (json_int_t)report->keys);
 }
 
 static int look_at(struct look *look, struct store *store, const uint8_t *public_key,

@@ -49,21 +49,6 @@ static const char details[] =
         "  berth submit -d 1 --time-limit 30m --env SEED=1 --wait -- python eval.py --fast\n"
         "  berth submit --cpu 4 --ram 16Gi -- ./prepare-data\n";
 
-int submit_print_dry(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
-{
-        char verdict[JSON_IN_MAX], summary[JSON_IN_MAX], standing[JSON_IN_MAX];
-
-        (void)talk;
-        (void)err;
-        fprintf(file, "would be: %s", json_in_clean(answer, "verdict", verdict));
-        if (json_in_clean(answer, "summary", summary)[0])
-                fprintf(file, ". %s", summary);
-        if (json_in_clean(answer, "standing", standing)[0])
-                fprintf(file, " As %s work.", standing);
-        fputs("\nnothing was submitted\n", file);
-        return 0;
-}
-
 /* ---- the document ---- */
 
 /* What is sent. */

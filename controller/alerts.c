@@ -473,6 +473,7 @@ void alerts_free(struct alerts *alerts)
         if (!alerts)
                 return;
         webhook_free(alerts->webhook);
+        mem_free(alerts->restored);
         map_done(&alerts->by_name);
         mem_free(alerts->entries);
         mem_free(alerts);

@@ -5,9 +5,9 @@
  * (engine/alert_rules.h); docs/alerts.md says what each means.
  *
  * A *condition* is looked at anew by alerts_look(): its alert is pending while it has not lasted
- * long enough, fires, and is resolved when the condition has been gone for `for`. There is one alert
- * of a kind and subject at a time. A *one-off* (alerts_raise()) has no condition: it fires at once,
- * and acknowledging it resolves it.
+ * long enough, fires, and is resolved when the condition has been gone for `for`. There is one
+ * alert of a kind and subject at a time. A *one-off* (alerts_raise()) has no condition: it fires at
+ * once, and acknowledging it resolves it.
  *
  * What fires is kept, and so is what has been pending for ALERTS_KEEP_MS: a restart neither forgets
  * since when nor raises it again. What a restart makes unknown for a while (a node's agent that has
@@ -33,6 +33,7 @@ struct alerts;
 #define ALERTS_LOOK_MS  1000            /* at most so often */
 #define ALERTS_QUEUE_MS 5000            /* the same of what goes through the queue */
 #define ALERTS_KEEP_MS  30000
+#define ALERTS_DAYS_MS  300000          /* what the store's days say */
 #define ALERT_SUBJECT_MAX 128           /* bytes with the final NUL, as those below */
 #define ALERT_TEXT_MAX    240
 #define ALERT_REASON_MAX  240
@@ -81,19 +82,23 @@ int alerts_new(struct live *live, const char *version, struct alerts **ret_alert
                struct err *err);
 void alerts_free(struct alerts *alerts);                /* NULL is fine; after the core */
 
-/* Tries of the webhook are this far apart at first (0: WEBHOOK_PAUSE_MS), for tests. Before the first
- * look. */
+/* Tries of the webhook are this far apart at first (0: WEBHOOK_PAUSE_MS), for tests. Before the
+ * first look. */
 void alerts_hurry(struct alerts *alerts, int64_t pause_ms);
 
 /* Now and then, also while nothing can be decided: looks at all conditions, keeps what has changed,
  * and hands changes to the webhook. */
 void alerts_look(struct alerts *alerts, int64_t now_ms);
 
+/* Before the core ends: what the webhook has taken until now is kept, so that it is not told again.
+ */
+void alerts_end(struct alerts *alerts, int64_t now_ms);
+
 /* A one-off of the kind about `subject`, with a sentence that tells what is wrong and what to do.
- * `tenant`: who sees it beside operators ("": nobody); the text must not tell them of others. May be
- * called at any time, inside an act too: it is kept by the next alerts_look(). Where there is one of
- * kind and subject already, that one stays, with the new text. The alert's number; 0: there is no
- * room (counted), or the policy has switched the kind off. */
+ * `tenant`: who sees it beside operators ("": nobody); the text must not tell them of others. May
+ * be called at any time, inside an act too: it is kept by the next alerts_look(). Where there is
+ * one of kind and subject already, that one stays, with the new text. The alert's number; 0: there
+ * is no room (counted), or the policy has switched the kind off. */
 uint64_t alerts_raise(struct alerts *alerts, enum alert_kind kind, const char *subject,
                       const char *tenant, const char *text, int64_t now_ms);
 

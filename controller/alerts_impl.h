@@ -1,6 +1,7 @@
 /* alerts_impl.h - the inside of the alerts, for alerts*.c only.
  *
- * alerts.c is the table and what becomes of an alert; alerts_measure.c looks at the conditions;
+ * alerts.c is the table and what becomes of an alert; alerts_measure.c looks at the conditions,
+ * alerts_restore.c at that of the store's days;
  * alerts_keep.c brings them to the store and back, and to the webhook.
  */
 #pragma once
@@ -26,6 +27,12 @@ struct entry {
         int64_t watched_ms;             /* since when */
 };
 
+/* Of a class: its first checkpoint, and the newest run that went on from one. */
+struct restored {
+        char class[TENANCY_WORD_MAX];
+        int64_t first_ms, last_ms;      /* days; last 0: none has */
+};
+
 struct alerts {
         struct live *live;
         const char *version;
@@ -38,6 +45,9 @@ struct alerts {
         int64_t webhook_pause_ms;
         bool is_keeping;                /* an act of ours is on its way */
         int64_t looked_ms, queue_looked_ms;
+        int64_t restores_looked_ms;     /* when the store's days were last asked, ... */
+        struct restored *restored;      /* ... and what they said, by class; owned */
+        uint32_t restored_count;
         uint64_t commits, commit_us;    /* of the writer at the last look */
         struct alert_rules usual;       /* without a policy */
         uint64_t left_out;
@@ -71,6 +81,10 @@ void alerts_change(struct entry *entry, enum alert_change change, int64_t now_ms
 /* ---- alerts_measure.c ---- */
 
 void alerts_measure(struct alerts *alerts, int64_t now_ms);
+
+/* ---- alerts_restore.c ---- */
+
+void alerts_look_at_restores(struct alerts *alerts, int64_t now_ms);
 
 /* ---- alerts_keep.c ---- */
 

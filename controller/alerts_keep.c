@@ -440,3 +440,10 @@ void alerts_post(struct alerts *alerts)
                 if (push(alerts, entry, change) < 0)
                         break;
 }
+
+void alerts_end(struct alerts *alerts, int64_t now_ms)
+{
+        if (alerts->webhook)
+                take_done(alerts);
+        alerts_keep(alerts, now_ms);
+}

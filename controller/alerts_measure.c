@@ -60,8 +60,8 @@ static void look_at_fragments(struct alerts *alerts, int64_t now_ms)
                     !is_wanted(core_state(alerts->live->core), m))
                         continue;
                 report.value = (int64_t)(stranded * 1000 / open);
-                say(&report, "%" PRId64 " %% of the free capacity of %s lies in pieces that no work "
-                             "of late could use; `berth idle` shows where",
+                say(&report, "%" PRId64 " %% of the free capacity of %s lies in pieces that no "
+                             "work of late could use; `berth idle` shows where",
                     report.value / 10, report.subject);
                 alerts_report(alerts, &report, now_ms);
         }
@@ -163,10 +163,12 @@ static void look_at_age(struct alerts *alerts, int64_t now_ms)
         uint32_t oldest = NONE;
 
         for (uint32_t b = 0; b < state->buckets_count; b++) {
-                uint32_t slot = state->buckets[b].count > 0 ? first_of(state, &state->buckets[b])
-                                                            : NONE;
-                if (slot != NONE && (oldest == NONE || state->workloads[slot].submitted_ms <
-                                                               state->workloads[oldest].submitted_ms))
+                const struct bucket *bucket = &state->buckets[b];
+                uint32_t slot = bucket->count > 0 ? first_of(state, bucket) : NONE;
+                if (slot == NONE)
+                        continue;
+                int64_t at_ms = state->workloads[slot].submitted_ms;
+                if (oldest == NONE || at_ms < state->workloads[oldest].submitted_ms)
                         oldest = slot;
         }
         if (oldest == NONE)
@@ -178,8 +180,8 @@ static void look_at_age(struct alerts *alerts, int64_t now_ms)
                                       .since_ms = workload->submitted_ms,
                                       .value = now_ms - workload->submitted_ms};
         char age[ALERT_AMOUNT_MAX];
-        say(&report, "workload %" PRIu64 " ('%.60s') was submitted %s ago and waits; `berth explain "
-                     "%" PRIu64 "` says why",
+        say(&report, "workload %" PRIu64 " ('%.60s') was submitted %s ago and waits; `berth "
+                     "explain %" PRIu64 "` says why",
             workload->id, name_of(alerts, workload->id),
             alert_amount_text(ALERT_QUEUE_AGE, report.value, age), workload->id);
         alerts_report(alerts, &report, now_ms);
@@ -221,7 +223,10 @@ static void look_at_queue(struct alerts *alerts, int64_t now_ms)
 
 static void look_at_silence(struct alerts *alerts, const struct node_entry *node, int64_t now_ms)
 {
-        struct alert_report report = {.kind = ALERT_STALE_NODE, .subject = node->name, .tenant = ""};
+        int64_t threshold_ms = alerts_rules(alerts)->thresholds[ALERT_STALE_NODE];
+        struct alert_report report = {.kind = ALERT_STALE_NODE,
+                                      .subject = node->name,
+                                      .tenant = ""};
         char age[ALERT_AMOUNT_MAX];
 
         /* One that never came was never heard of: the document is ahead of it. */
@@ -232,8 +237,9 @@ static void look_at_silence(struct alerts *alerts, const struct node_entry *node
                                                                      : alerts->live->leased_ms;
         report.value = live_steady_ms(alerts->live) - heard_ms;
         report.since_ms = now_ms - report.value;
-        report.is_unknown = !node->reported &&
-                            report.value <= alerts_rules(alerts)->thresholds[ALERT_STALE_NODE];
+        report.is_unknown = !node->reported && report.value < threshold_ms;
+        if (report.value < threshold_ms && !report.is_unknown)
+                return;                 /* as most are, and there may be many */
         say(&report, "the agent of node '%.100s' has not been heard of for %s; is it running, and "
                      "can it reach the controller?",
             node->name, alert_amount_text(ALERT_STALE_NODE, report.value, age));
@@ -350,4 +356,5 @@ void alerts_measure(struct alerts *alerts, int64_t now_ms)
         look_at_store(alerts, now_ms);
         look_at_cycle(alerts, now_ms);
         look_at_webhook(alerts, now_ms);
+        alerts_look_at_restores(alerts, now_ms);
 }

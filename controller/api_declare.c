@@ -72,8 +72,9 @@ static int check_names(struct call *call, struct put *put, struct err *err)
                                document->name, document->tenant, name, work->name, work->tenant);
         }
         if (put->tenant[0] && !str_equal(put->tenant, document->tenant))
-                return err_set(err, ERR_INPUT, "the document is of tenant '%s', and the query names "
-                                               "'%s'", document->tenant, put->tenant);
+                return err_set(err, ERR_INPUT,
+                               "the document is of tenant '%s', and the query names '%s'",
+                               document->tenant, put->tenant);
         if (str_equal(name, document->name))
                 return 0;
         return err_set(err, ERR_INPUT, "the document is named '%s': put it to /v1/workloads/%s",
@@ -116,7 +117,8 @@ static int foresee(struct call *call, struct put *put, struct err *err)
                 (void)explain_summary(record, &names, put->summary);
         }
         mem_free(record);
-        put->refused = rc == 0 && (put->verdict == VERDICT_REFUSED || put->verdict == VERDICT_NEVER);
+        put->refused = rc == 0 &&
+                       (put->verdict == VERDICT_REFUSED || put->verdict == VERDICT_NEVER);
         if (put->refused && !put->dry_run)
                 rc = err_set(err, ERR_INPUT, "workload '%s' would be refused, %s%s%s%s",
                              put->submission.document->name, verdict_name(put->verdict),

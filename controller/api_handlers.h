@@ -46,6 +46,8 @@ route_handler post_token, get_tokens, delete_token;
 route_handler get_quarantine, delete_quarantine;
 /* api_alerts.c */
 route_handler get_alerts, post_acknowledge;
+/* api_review.c */
+route_handler get_review;
 /* api_usage.c */
 route_handler get_usage;
 /* api_events.c */

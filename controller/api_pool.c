@@ -213,7 +213,7 @@ static void answer_health(struct api *api, struct http_exchange *exchange)
 {
         struct writer_stats stats;
         int64_t cycle_ms = api_now_ms() - core_state(api->live->core)->now_ms;
-        char text[1024];
+        char text[2048];
 
         core_stats(api->live->core, &stats);
         bool decides = !api->live->time_stands;
@@ -226,6 +226,7 @@ static void answer_health(struct api *api, struct http_exchange *exchange)
                                  (json_int_t)stats.durable_seq);
         if (stats.state == WRITER_FAILED)
                 view_set(json, "store", json_string(stats.failure.text));
+        view_set(json, "worker", view_worker(api->live));
         if (!decides)
                 view_set(json, "quarantine",
                          json_string("time stands still for the engine: its tick has crashed it; "

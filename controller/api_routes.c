@@ -52,6 +52,7 @@ const struct route api_routes[] = {
         {HTTP_GET, "/v1/alerts", "getAlerts", get_alerts},
         {HTTP_POST, "/v1/alerts/{id}/acknowledge", "postAcknowledge", post_acknowledge},
         {HTTP_GET, "/v1/usage", "getUsage", get_usage},
+        {HTTP_GET, "/v1/review", "getReview", get_review},
         {HTTP_GET, "/v1/events", "getEvents", get_events},
         {HTTP_POST, "/v1/tokens", "postToken", post_token},
         {HTTP_GET, "/v1/tokens", "getTokens", get_tokens},

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "controller/live.h"
 #include "controller/submit.h"
+#include "controller/terms.h"
 #include "controller/view.h"
 #include "controller/works.h"
 #include "engine/explain.h"
@@ -90,6 +91,9 @@ static void explain_submission(struct call *call, struct submission *submission)
         view_set(json, "standing",
                  record->standing == STANDINGS_END ? json_null()
                                                    : json_string(standing_name(record->standing)));
+        view_set(json, "like", terms_like(call->live, &record->request));
+        view_set(json, "terms", terms_of_class(call->live, &record->request));
+        view_set(json, "price", terms_price(call->live, &record->request));
         view_set(json, "explanation", json_loads(explained, 0, NULL));
         free(explained);
         mem_free(record);

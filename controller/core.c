@@ -183,6 +183,17 @@ static void show(const struct core *core, const struct fact *fact, uint64_t seq)
                                                 core->now_ms);
 }
 
+void core_tell_refused(struct core *core, const struct request *request, const struct fact *fact,
+                       int64_t at_ms)
+{
+        if (fact->kind != FACT_REFUSED || state_workload(core->state, request->workload) != NONE)
+                return;
+        for (unsigned w = 0; w < core->watches_count; w++)
+                if (core->watches[w].refused)
+                        core->watches[w].refused(core->watches[w].arg, core->state, request,
+                                                 fact->refused.gate, at_ms);
+}
+
 int core_apply(struct core *core, const struct fact *fact, uint64_t seq, int64_t at_ms)
 {
         int rc = works_follow(core->works, fact, members_of(core->state, fact), seq, at_ms);
@@ -212,6 +223,9 @@ static int decide_all(struct core *core, const struct input *input, uint64_t seq
                         if (rc)
                                 return rc;
                         show(core, &group.facts[i], seq);
+                        if (input->kind == INPUT_SUBMITTED)
+                                core_tell_refused(core, &input->request, &group.facts[i],
+                                                  core->now_ms);
                         if (!keep_fact(core, &group.facts[i]) ||
                             core_apply(core, &group.facts[i], seq, core->now_ms) < 0)
                                 return err_set(err, ERR_NOMEM, "out of memory");
@@ -333,6 +347,13 @@ int core_key(struct act *act, const struct key_entry *entry, struct err *err)
 int core_usage(struct act *act, const struct usage_row *row, struct err *err)
 {
         int rc = batch_add_usage(act->batch, row, err);
+
+        return rc < 0 ? fail(act->core, rc) : 0;
+}
+
+int core_review(struct act *act, const struct review_row *row, struct err *err)
+{
+        int rc = batch_add_review(act->batch, row, err);
 
         return rc < 0 ? fail(act->core, rc) : 0;
 }

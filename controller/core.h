@@ -30,6 +30,7 @@ struct key_entry;
 struct memo;
 struct model_table;
 struct policy_doc;
+struct review_row;
 struct store;
 struct tenancy;
 struct usage_row;
@@ -116,6 +117,9 @@ int core_wish(struct act *act, struct work *work, enum work_wish wish, struct er
  * recovers: what was added cannot be taken out. */
 int core_usage(struct act *act, const struct usage_row *row, struct err *err);
 
+/* The same of rows of the review. */
+int core_review(struct act *act, const struct review_row *row, struct err *err);
+
 /* Numbers for `count` new workloads: the first one. */
 uint64_t core_take_ids(struct core *core, uint32_t count);
 /* The number of the record that the act's next facts get: the epoch of what they allocate. */
@@ -147,6 +151,9 @@ struct core_watch {
         void (*note)(void *arg, const char *text, uint64_t seq);        /* as core_note() takes it */
         void (*durable)(void *arg, uint64_t seq);       /* everything up to that record is */
         void (*renewed)(void *arg);     /* the state was made anew */
+        /* Behind a FACT_REFUSED of work that was never taken, which is in no table: what it was. */
+        void (*refused)(void *arg, const struct state *state, const struct request *request,
+                        enum gate gate, int64_t at_ms);
         /* Of core_setup.early only. Recovery begins with this state (that of a snapshot, and its
          * time; 0: nothing has happened yet) and goes on with `before` for each fact; and it has
          * come to a note (core_note()). */

@@ -69,6 +69,9 @@ void core_end_writer(struct core *core);
 int core_recover(struct core *core, struct core_recovery *ret_recovery, struct err *err);
 /* Applies the fact, and keeps works in step. 0 or -ERR_NOMEM. */
 int core_apply(struct core *core, const struct fact *fact, uint64_t seq, int64_t at_ms);
+/* Tells watches of a request that was never taken, if that is what the fact says. */
+void core_tell_refused(struct core *core, const struct request *request, const struct fact *fact,
+                       int64_t at_ms);
 /* Logs words and device models that no record has, where there are any. 0, -ERR_FULL,
  * -ERR_NOMEM. */
 int core_words(struct act *act, struct err *err);

@@ -30,6 +30,7 @@ struct recovery {
         struct core *core;              /* its fields are the new ones */
         struct log_brought brought;     /* by the inputs before */
         struct core_recovery told;
+        struct text submitted;          /* body of the newest input, where it is one; else empty */
         uint64_t seq;                   /* of the record under way */
         int64_t at_ms;
 };
@@ -134,6 +135,32 @@ static int load_snapshot(struct recovery *recovery, struct err *err)
 
 /* ---- the facts behind it ---- */
 
+/* Only who is refused is asked who it was: the input says, and the fact does not. */
+static int tell_refused(struct recovery *recovery, const struct fact *fact, struct err *err)
+{
+        struct logged_input logged;
+
+        if (fact->kind != FACT_REFUSED || recovery->submitted.size == 0 ||
+            state_workload(recovery->core->state, fact->refused.workload) != NONE)
+                return 0;
+        int rc = log_input_parse(recovery->submitted.bytes, recovery->submitted.size, &logged, err);
+        if (rc)
+                return rc;
+        if (logged.input.request.workload == fact->refused.workload)
+                core_tell_refused(recovery->core, &logged.input.request, fact, recovery->at_ms);
+        logged_input_done(&logged);
+        return 0;
+}
+
+static void keep_submitted(struct recovery *recovery, const struct record *record)
+{
+        static const char start[] = "{\"input\":\"submitted\"";
+
+        recovery->submitted.size = 0;
+        if (record->size >= sizeof start && memcmp(record->body, start, sizeof start - 1) == 0)
+                text_add_bytes(&recovery->submitted, record->body, record->size);
+}
+
 static int see_fact(void *arg, struct fact *fact, struct err *err)
 {
         struct recovery *recovery = arg;
@@ -147,6 +174,9 @@ static int see_fact(void *arg, struct fact *fact, struct err *err)
                 if (core->watches[w].begins && core->watches[w].before)
                         core->watches[w].before(core->watches[w].arg, core->state, fact,
                                                 recovery->seq, recovery->at_ms);
+        rc = tell_refused(recovery, fact, err);
+        if (rc)
+                return rc;
         if (core_apply(core, fact, recovery->seq, recovery->at_ms) < 0)
                 return err_set(err, ERR_NOMEM, "out of memory");
         policy = log_brought_settle(&recovery->brought, fact);
@@ -182,6 +212,10 @@ static int see_record(struct recovery *recovery, const struct record *record, st
         recovery->at_ms = record->at_ms;
         recovery->told.records++;
         core->has_begun |= record->kind == RECORD_INPUT;
+        if (record->kind == RECORD_INPUT)
+                keep_submitted(recovery, record);
+        if (recovery->submitted.failed)
+                return err_set(err, ERR_NOMEM, "out of memory");
         if (record->kind == RECORD_INPUT)
                 rc = log_brought_see(&recovery->brought, record->body, record->size, false, err);
         else if (record->kind == RECORD_FACTS)
@@ -311,6 +345,7 @@ int core_recover(struct core *core, struct core_recovery *ret_recovery, struct e
         fresh.words = (struct logged_words){.models = core->models_listed};
         rc = recover(&recovery, err);
         log_brought_done(&recovery.brought);
+        text_done(&recovery.submitted);
         if (rc) {
                 core_drop_state(&fresh);
                 return rc;

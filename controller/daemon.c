@@ -208,6 +208,7 @@ static void on_signal(uv_signal_t *signal, int number)
         daemon->end_by_ms = api_now_ms() + END_WITHIN_MS;
         http_drain(daemon->http);
         events_end_all(daemon->events);
+        worker_end(daemon->worker);
         (void)uv_timer_stop(&daemon->tick);
         (void)uv_timer_start(&daemon->play, on_ending, 0, PLAY_EVERY_MS);
 }
@@ -586,6 +587,8 @@ static int serve(struct daemon *daemon, struct err *err)
         worker_end(daemon->worker);
         http_free(daemon->http);        /* closes the streams */
         crash_unwatch();
+        if (daemon->live.core && rc == 0)
+                alerts_end(daemon->live.alerts, api_now_ms());
         if (daemon->live.core && rc == 0 &&
             (live_count_usage(&daemon->live, api_now_ms(), err) < 0 ||
              core_finish(daemon->live.core, err) < 0))

@@ -154,8 +154,8 @@ static int check_waiters(struct live *live, uint64_t id, struct err *err)
         if (slot == NONE || !(link = state->workloads[slot].first_after))
                 return 0;
         return err_set(err, ERR_EXISTS,
-                       "workload %" PRIu64 " waits for workload %" PRIu64 " ('after'), and would be "
-                       "refused if that were replaced: cancel it first, or take another name",
+                       "workload %" PRIu64 " waits for workload %" PRIu64 " ('after'), and would "
+                       "be refused if that were replaced: cancel it first, or take another name",
                        state->workloads[state->afters[link - 1].waiter].id, id);
 }
 

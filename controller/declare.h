@@ -1,11 +1,11 @@
-/* declare.h - work as its document says it shall be: the desired state, by name; or of one workload,
- * with all of its array, or all replicas.
+/* declare.h - work as its document says it shall be: the desired state, by name; or of one
+ * workload, with all of its array, or all replicas.
  *
  * A document that is put twice changes nothing the second time. Where none of its name and tenant
  * lives, it is submitted. A service whose only change is its number of replicas gets more of them,
- * or loses its newest; one that lost replicas gets them back. Any other change replaces waiting work
- * in one act: what is new comes last in its class, as any new work does, for else little work sent
- * early would hold a place for large work that is sent late. Work that runs is only replaced where
+ * or loses its newest; one that lost replicas gets them back. Any other change replaces waiting
+ * work in one act: what is new comes last in its class, as any new work does, for else little work
+ * sent early would hold a place for large work that is sent late. Work that runs is only replaced where
  * `replace` says so: it is told to stop at once, and what is new waits until there is room. What
  * its owner held, or let go, stays so.
  */
@@ -58,9 +58,9 @@ struct declare_wish {
         bool replace;                   /* running work, too */
 };
 
-/* Decides nothing. 0, -ERR_EXISTS (another document is there than `tag` names; it runs, and replace
- * was not asked for; others wait for it), -ERR_DENIED, -ERR_NOT_FOUND (of another user), -ERR_INPUT,
- * -ERR_IO, -ERR_NOMEM. `ret_plan` is freed with declare_done(). */
+/* Decides nothing. 0, -ERR_EXISTS (another document is there than `tag` names; it runs, and
+ * replace was not asked for; others wait for it), -ERR_DENIED, -ERR_NOT_FOUND (of another user),
+ * -ERR_INPUT, -ERR_IO, -ERR_NOMEM. `ret_plan` is freed with declare_done(). */
 int declare_plan(struct live *live, const struct declare_wish *wish, struct declare_plan *ret_plan,
                  struct err *err);
 void declare_done(struct declare_plan *plan);           /* a zeroed one is fine */

@@ -473,7 +473,7 @@ static json_t *addresses_of(const struct state *state, const struct workload *wo
 /* The barrier: all members have their processes ready, and are not to end before they began. */
 static bool may_go(const struct work *work)
 {
-        if (work->ending || work->wish == WISH_CANCEL)
+        if (work->ending || work->left_told || work->wish == WISH_CANCEL)
                 return work->members_count == 1;
         for (uint16_t m = 0; m < work->members_count; m++)
                 if (work->members[m].phase != PHASE_READY &&

@@ -75,8 +75,8 @@ struct document_put {
 int live_put_policy(struct live *live, struct act *act, struct document_put *put, struct err *err);
 int live_put_pool(struct live *live, struct act *act, struct document_put *put, struct err *err);
 
-/* Small documents that stand beside the policy or the pool, and are put by name: as a new revision of
- * the text that they are in. `put->text` is the document; NULL: it goes. -ERR_NOT_FOUND (it is not
+/* Small documents that stand beside the policy or the pool, and are put by name: as a new revision
+ * of the text that they are in. `put->text` is the document; NULL: it goes. -ERR_NOT_FOUND (it is not
  * there), and what live_put_policy() and live_put_pool() return. */
 enum beside { BESIDE_RESERVATION, BESIDE_MAINTENANCE };
 const char *beside_kind(enum beside beside);            /* "Reservation" */

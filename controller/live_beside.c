@@ -160,13 +160,15 @@ int live_put_beside(struct live *live, struct act *act, enum beside beside, cons
                 rc = check_wanted(live, beside, put, why);
         if (rc == 0)
                 rc = compose(live, beside, name, before, put, &whole, why);
-        if (rc == 0 && !put->dry_run && whole.bytes && str_equal(whole.bytes, before)) {
+        const char *text = whole.bytes ? whole.bytes : "";
+        if (rc == 0 && !put->dry_run && str_equal(text, before)) {
                 put->revision = beside == BESIDE_RESERVATION ? core_policy_revision(live->core)
                                                              : live->pool_revision;
                 put->warnings = json_array();   /* it is so already: no new revision */
-        } else if (rc == 0 && (rc = put_whole(live, act, beside, whole.bytes ? whole.bytes : "", put,
-                                       why)) < 0) {
-                drop_line(why);
+        } else if (rc == 0) {
+                rc = put_whole(live, act, beside, text, put, why);
+                if (rc)
+                        drop_line(why);
         }
         text_done(&whole);
         mem_free(before);

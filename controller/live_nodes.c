@@ -83,7 +83,7 @@ int live_drain(struct live *live, struct act *act, struct node_entry *entry, boo
         bool is_down = node->status != NODE_UP;
         if (is_down && !drained)
                 return err_set(err, ERR_INPUT,
-                               "node '%s' is down: it can take work again when it is back",
+                               "node '%s' is down, and stays drained: undrain it when it is back",
                                entry->name);
         input.node = node->desc;
         input.node.drained = drained;

@@ -128,7 +128,17 @@ static enum input_kind ending_of(const struct live *live, const struct work *wor
                 return INPUT_EXITED;
         if (state->workloads[slot].notice_until_ms)
                 return INPUT_STOPPED;
-        return tally->lost_contact > 0 ? INPUT_LOST : INPUT_FAILED;
+        return tally->lost_contact > 0 || work->left_told ? INPUT_LOST : INPUT_FAILED;
+}
+
+/* Members that have saved may leave; the others have until its end, when their agents end them. */
+static bool is_in_notice(const struct live *live, const struct work *work)
+{
+        const struct state *state = core_state(live->core);
+        uint32_t slot = state_workload(state, work->id);
+
+        return work->wish != WISH_CANCEL &&
+               state->workloads[slot].notice_until_ms > core_now_ms(live->core);
 }
 
 /* A replica that is gone comes back, but not at once each time it does not even start well: until
@@ -234,7 +244,10 @@ int live_settle(struct live *live, struct act *act, struct work *work, struct er
                                             .workload = work->id};
                 return live_tell(live, act, &input, err);
         }
-        if (tally.failed > 0 && !work->ending) {
+        if (tally.failed > 0 && is_in_notice(live, work)) {
+                work->left_told = true;
+                live->unsettled = true; /* the notice may be withdrawn */
+        } else if (tally.failed > 0 && !work->ending) {
                 work->ending = true;    /* one lost member ends the gang */
                 touch_all(live, work, 0);
         } else if (tally.ready == work->members_count && work->members_count > 1) {

@@ -14,6 +14,7 @@
 #include "controller/quarantine.h"
 #include "controller/room.h"
 #include "controller/usage.h"
+#include "controller/worker.h"
 #include "controller/works.h"
 #include "engine/accounts.h"
 #include "engine/ledger.h"
@@ -380,6 +381,40 @@ static void write_events(struct text *text, const struct metrics *metrics)
                figures.cut);
 }
 
+/* ---- the worker ---- */
+
+static void write_worker(struct text *text, const struct worker *worker)
+{
+        struct worker_shown shown = worker ? worker_shown(worker) : (struct worker_shown){0};
+        const struct worker_figures *figures = &shown.figures;
+
+        number(text, "berth_worker_up", "gauge", "1: the worker process runs.", shown.is_up);
+        seconds(text, "berth_worker_age_seconds", "gauge", "Since it was heard last.",
+                shown.silent_ms);
+        number(text, "berth_worker_starts_total", "counter", "Worker processes started.",
+               shown.starts);
+        number(text, "berth_worker_behind_records", "gauge", "Records of the log it has to follow.",
+               figures->behind);
+        number(text, "berth_worker_plans_total", "counter", "Price plans entered.", shown.plans);
+        number(text, "berth_worker_estimates_total", "counter", "Estimates of starts entered.",
+               shown.estimates);
+        number(text, "berth_worker_late_total", "counter",
+               "What it told too late: dropped, as its work had started or gone.", shown.dropped);
+        number(text, "berth_worker_refused_total", "counter", "Lines that it may not say.",
+               shown.refused);
+        head(text, "berth_worker_coverage_percent", "gauge",
+             "Starts within the foretold p90, of the last 100; 0: too few to say.");
+        labelled(text, "berth_worker_coverage_percent", "work", "small", figures->coverage_small);
+        labelled(text, "berth_worker_coverage_percent", "work", "wide", figures->coverage_wide);
+        head(text, "berth_worker_foretold_starts", "gauge", "Starts that estimates are learnt from.");
+        labelled(text, "berth_worker_foretold_starts", "work", "small", figures->starts_small);
+        labelled(text, "berth_worker_foretold_starts", "work", "wide", figures->starts_wide);
+        seconds(text, "berth_worker_cpu_seconds", "gauge", "Processor time it has used.",
+                (int64_t)figures->cpu_ms);
+        number(text, "berth_worker_memory_resident_bytes", "gauge", "Memory it holds.",
+               shown.rss_mib << 20);
+}
+
 static void write_quarantine(struct text *text, const struct metrics *metrics)
 {
         const struct quarantine_entry *entry;
@@ -410,6 +445,7 @@ void metrics_write(struct metrics *metrics, int64_t now_ms, struct text *text)
         write_alerts(text, metrics->live->alerts);
         write_http(text, metrics);
         write_events(text, metrics);
+        write_worker(text, metrics->live->worker);
         write_quarantine(text, metrics);
 }
 

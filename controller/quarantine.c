@@ -27,12 +27,14 @@ static void drop_all(struct quarantine *quarantine)
                 drop(quarantine, quarantine->count - 1);
 }
 
-uint32_t quarantine_find(const struct quarantine *quarantine, enum crash_of of, uint64_t mark)
+uint32_t quarantine_find(const struct quarantine *quarantine, enum crash_of of,
+                         const struct quarantine_marks *marks)
 {
         uint32_t at = 0;
 
         while (at < quarantine->count &&
-               (quarantine->list[at].of != of || quarantine->list[at].mark != mark))
+               (quarantine->list[at].of != of ||
+                !quarantine_is_same(&quarantine->list[at].marks, marks)))
                 at++;
         return at;
 }
@@ -76,7 +78,9 @@ static int see_entry(void *arg, const struct object *object, struct err *err)
         for (unsigned of = 0; of < CRASH_OFS_END; of++)
                 if (str_equal(object->class, crash_of_name(of)))
                         entry.of = (uint8_t)of;
-        entry.mark = strtoull(object->name, NULL, 16);
+        const char *sight = json_string_value(json_object_get(entry.about, "sight"));
+        entry.marks.meaning = strtoull(object->name, NULL, 16);
+        entry.marks.sight = sight ? strtoull(sight, NULL, 16) : entry.marks.meaning;
         /* One that cannot be read holds nothing, and nothing else is let go for it. */
         if (!json_is_object(entry.about) || entry.of == CRASH_OFS_END ||
             quarantine->count == QUARANTINE_MAX) {
@@ -181,9 +185,10 @@ static int refuse(const struct quarantine_entry *entry, struct err *err)
                                "again, best with another version: 'berth quarantine release "
                                "%" PRIu64 "'", at, entry->id);
         return err_set(err, ERR_QUARANTINED,
-                       "%s%s%s has crashed the controller %zu times, last at %s, and is not tried "
-                       "again: change it; or an operator lets it try again, best with another "
-                       "version: 'berth quarantine release %" PRIu64 "'",
+                       "%s%s%s, or what asks for the same, has crashed the controller %zu times, "
+                       "last at %s, and is not tried again: change it; or an operator lets it "
+                       "try again, best with another version: 'berth quarantine release "
+                       "%" PRIu64 "'",
                        entry->kind, entry->what[0] ? " " : "", entry->what,
                        quarantine_crashes_of(entry), at, entry->id);
 }
@@ -191,7 +196,7 @@ static int refuse(const struct quarantine_entry *entry, struct err *err)
 int quarantine_check(const struct quarantine *quarantine, enum crash_of of, const char *head,
                      const char *body, size_t size, struct err *err)
 {
-        uint64_t mark = 0;
+        struct quarantine_marks marks;
         bool marked = false;
 
         for (uint32_t i = 0; i < quarantine->count; i++) {
@@ -203,9 +208,9 @@ int quarantine_check(const struct quarantine *quarantine, enum crash_of of, cons
                 if (entry->of != of || strncmp(entry->kind, head, strlen(entry->kind)) != 0)
                         continue;       /* a long one was cut */
                 if (!marked)
-                        mark = quarantine_mark(of, head, strlen(head), body, size);
+                        marks = quarantine_mark(of, head, strlen(head), body, size);
                 marked = true;
-                if (entry->mark == mark)
+                if (quarantine_is_same(&entry->marks, &marks))
                         return refuse(entry, err);
         }
         return 0;

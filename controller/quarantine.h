@@ -3,9 +3,10 @@
  * Not pure: reads the crash records of earlier runs (crash.h), keeps the list in the store
  * (OBJECT_QUARANTINE). One thread: that of the loop. Times: ms of the wall clock.
  *
- * An input, or a request of the API, is known again by its *mark*: a hash of what it means, without
- * the numbers that differ from try to try. After the first crash it is a *suspect*; after
- * QUARANTINE_CRASHES of them within QUARANTINE_WITHIN_MS it is *held*: refused with
+ * An input, or a request of the API, is known again by its *marks*: a hash of what it means,
+ * without the numbers that differ from try to try; and, of work that is submitted, one of all that
+ * the engine sees of it, so that a sweep of a hundred names is one thing. After the first crash it
+ * is a *suspect*; after QUARANTINE_CRASHES within QUARANTINE_WITHIN_MS it is *held*: refused with
  * -ERR_QUARANTINED until an operator lets it go. A suspect that is not heard of for so long is
  * forgotten, and a tick that passes is no suspect any more: all ticks look alike.
  *
@@ -37,9 +38,15 @@ struct quarantine;
 #define QUARANTINE_WHAT_MAX  160
 #define QUARANTINE_SHOWN_MAX 8192       /* bytes of the input that are kept for a person */
 
+struct quarantine_marks {
+        uint64_t meaning;               /* of a document: its text, and whose it is */
+        uint64_t sight;                 /* as the engine sees it; else the same */
+};
+
 /* CRASH_OTHER stands for the engine as a whole. */
 struct quarantine_entry {
-        uint64_t id, mark;
+        uint64_t id;
+        struct quarantine_marks marks;
         uint8_t of;                     /* enum crash_of */
         bool is_held;                   /* else a suspect */
         bool is_new;                    /* this start has read of a crash by it */
@@ -77,9 +84,10 @@ uint64_t quarantine_refused(const struct quarantine *quarantine);       /* ... a
 
 /* ---- marks: quarantine_mark.c; pure but for the heap ---- */
 
-/* The same for what means the same. `head`, `body`: as crash_enter() was given them. */
-uint64_t quarantine_mark(enum crash_of of, const char *head, size_t head_size, const char *body,
-                         size_t size);
+/* One of them is the same for what is the same. `head`, `body`: as crash_enter() was given them. */
+struct quarantine_marks quarantine_mark(enum crash_of of, const char *head, size_t head_size,
+                                        const char *body, size_t size);
+bool quarantine_is_same(const struct quarantine_marks *a, const struct quarantine_marks *b);
 /* In words: "workload 'llama' of research", "workload 17"; "" where there is nothing to say. */
 void quarantine_what(enum crash_of of, const char *body, size_t size, char *ret_what,
                      size_t what_size);

@@ -15,7 +15,8 @@ struct quarantine {
 };
 
 /* Its place in the list, or `count`. */
-uint32_t quarantine_find(const struct quarantine *quarantine, enum crash_of of, uint64_t mark);
+uint32_t quarantine_find(const struct quarantine *quarantine, enum crash_of of,
+                         const struct quarantine_marks *marks);
 size_t quarantine_crashes_of(const struct quarantine_entry *entry);
 int64_t quarantine_crash_ms(const struct quarantine_entry *entry, size_t number);
 /* From `about`: the other fields. */

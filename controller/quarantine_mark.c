@@ -10,50 +10,77 @@
 #include "base/str.h"
 #include "controller/quarantine.h"
 
-/* A workload that is submitted again gets another number; so does what waits for it. */
+/* A workload that is submitted again gets another number; so does what waits for it, and a start
+ * that was said as "in an hour" is another one. */
 static void drop_numbers(json_t *input)
 {
         static const char *const own[] = {"pool", "revision"};
-        static const char *const of_request[] = {"workload", "group", "array", "after"};
+        static const char *const of_request[] = {"workload", "group", "array", "after", "start_ms"};
         json_t *request = json_object_get(input, "request");
 
         for (size_t i = 0; i < ARRAY_LEN(own); i++)
                 (void)json_object_del(input, own[i]);
         for (size_t i = 0; request && i < ARRAY_LEN(of_request); i++)
                 (void)json_object_del(request, of_request[i]);
-        /* Where the document is there it says all; numbers of words depend on who came before. */
-        if (request && json_object_get(input, "document")) {
-                json_t *tenant = json_incref(json_object_get(request, "tenant"));
-                (void)json_object_clear(request);
-                if (tenant)
-                        (void)json_object_set_new(request, "tenant", tenant);
-        }
 }
 
-/* NULL: it is no input as it is logged, or there is no memory; then it is taken as it is. */
-static char *plain_input(const char *body, size_t size)
+/* The document says all but whose it is: numbers of words depend on who came before. */
+static void keep_tenant(json_t *request)
 {
-        json_t *input = json_loadb(body, size, 0, NULL);
-        char *text = NULL;
+        json_t *tenant = json_incref(json_object_get(request, "tenant"));
 
-        if (json_is_object(input)) {
-                drop_numbers(input);
-                text = json_dumps(input, JSON_COMPACT | JSON_SORT_KEYS);
-        }
-        json_decref(input);
-        return text;
+        (void)json_object_clear(request);
+        if (tenant)
+                (void)json_object_set_new(request, "tenant", tenant);
 }
 
-uint64_t quarantine_mark(enum crash_of of, const char *head, size_t head_size, const char *body,
-                         size_t size)
+static uint64_t hash_json(const json_t *json, uint64_t seed)
+{
+        char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+        uint64_t hash = text ? XXH3_64bits_withSeed(text, strlen(text), seed) : seed;
+
+        free(text);
+        return hash;
+}
+
+static struct quarantine_marks marks_of_input(json_t *input, uint64_t seed)
+{
+        struct quarantine_marks marks;
+        json_t *document = json_object_get(input, "document");
+
+        drop_numbers(input);
+        if (!json_object_get(input, "request") || !document) {
+                marks.meaning = marks.sight = hash_json(input, seed);
+                return marks;
+        }
+        (void)json_incref(document);
+        (void)json_object_del(input, "document");
+        marks.sight = hash_json(input, seed);
+        keep_tenant(json_object_get(input, "request"));
+        (void)json_object_set_new(input, "document", document);
+        marks.meaning = hash_json(input, seed);
+        return marks;
+}
+
+/* What is no input as it is logged is taken as it is. */
+struct quarantine_marks quarantine_mark(enum crash_of of, const char *head, size_t head_size,
+                                        const char *body, size_t size)
 {
         uint64_t seed = XXH3_64bits_withSeed(head, head_size, (uint64_t)of);
-        char *plain = of == CRASH_INPUT ? plain_input(body, size) : NULL;
-        uint64_t mark = plain ? XXH3_64bits_withSeed(plain, strlen(plain), seed)
-                              : XXH3_64bits_withSeed(size ? body : "", size, seed);
+        json_t *input = of == CRASH_INPUT ? json_loadb(body, size, 0, NULL) : NULL;
+        struct quarantine_marks marks;
 
-        free(plain);
-        return mark;
+        if (json_is_object(input))
+                marks = marks_of_input(input, seed);
+        else
+                marks.meaning = marks.sight = XXH3_64bits_withSeed(size ? body : "", size, seed);
+        json_decref(input);
+        return marks;
+}
+
+bool quarantine_is_same(const struct quarantine_marks *a, const struct quarantine_marks *b)
+{
+        return a->meaning == b->meaning || a->sight == b->sight;
 }
 
 /* ---- in words ---- */

@@ -107,11 +107,11 @@ static int make_room(struct taking *taking, struct err *err)
         return quarantine_end(quarantine, taking->act, at, "forgotten", err);
 }
 
-static int add(struct taking *taking, const struct crash_record *record, uint64_t mark,
-               uint32_t *ret_at, struct err *err)
+static int add(struct taking *taking, const struct crash_record *record,
+               const struct quarantine_marks *marks, uint32_t *ret_at, struct err *err)
 {
         struct quarantine *quarantine = taking->quarantine;
-        struct quarantine_entry entry = {.mark = mark, .of = (uint8_t)record->of};
+        struct quarantine_entry entry = {.marks = *marks, .of = (uint8_t)record->of};
         int rc = make_room(taking, err);
 
         if (rc)
@@ -127,7 +127,11 @@ static int add(struct taking *taking, const struct crash_record *record, uint64_
 
 static int keep(struct taking *taking, const struct quarantine_entry *entry, struct err *err)
 {
-        char mark[24], *body = json_dumps(entry->about, JSON_COMPACT);
+        char mark[24], sight[24], *body;
+        (void)snprintf(mark, sizeof mark, "%016" PRIx64, entry->marks.meaning);
+        (void)snprintf(sight, sizeof sight, "%016" PRIx64, entry->marks.sight);
+        (void)json_object_set_new(entry->about, "sight", json_string(sight));
+        body = json_dumps(entry->about, JSON_COMPACT);
         const struct object object = {.kind = OBJECT_QUARANTINE,
                                       .id = entry->id,
                                       .tenant = "",
@@ -143,7 +147,6 @@ static int keep(struct taking *taking, const struct quarantine_entry *entry, str
         int rc = body ? quarantine_note(taking->act, object.state, entry, err)
                       : err_set(err, ERR_NOMEM, "out of memory");
 
-        (void)snprintf(mark, sizeof mark, "%016" PRIx64, entry->mark);
         if (rc == 0)
                 rc = core_put(taking->act, &object, err);
         free(body);
@@ -161,15 +164,16 @@ static void drop_old(struct quarantine_entry *entry, int64_t now_ms)
                 (void)json_array_remove(crashes, 0);
 }
 
-static int blame(struct taking *taking, const struct crash_record *record, uint64_t mark,
-                 struct err *err)
+static int blame(struct taking *taking, const struct crash_record *record, struct err *err)
 {
         struct quarantine *quarantine = taking->quarantine;
-        uint32_t at = quarantine_find(quarantine, record->of, mark);
+        const struct quarantine_marks marks = quarantine_mark(
+                record->of, record->head, record->head_size, record->body, record->body_size);
+        uint32_t at = quarantine_find(quarantine, record->of, &marks);
         int rc = 0;
 
         if (at == quarantine->count)
-                rc = add(taking, record, mark, &at, err);
+                rc = add(taking, record, &marks, &at, err);
         if (rc)
                 return rc;
         struct quarantine_entry *entry = &quarantine->list[at];
@@ -208,9 +212,10 @@ static unsigned kinds_at(const struct quarantine *quarantine, int64_t at_ms)
 
 static int hold_engine(struct taking *taking, const struct crash_record *record, struct err *err)
 {
+        static const struct quarantine_marks none = {0};
         struct crash_record engine = *record;
         struct quarantine *quarantine = taking->quarantine;
-        uint32_t at = quarantine_find(quarantine, CRASH_OTHER, 0);
+        uint32_t at = quarantine_find(quarantine, CRASH_OTHER, &none);
         int rc;
 
         if (record->of != CRASH_INPUT || at < quarantine->count ||
@@ -219,7 +224,7 @@ static int hold_engine(struct taking *taking, const struct crash_record *record,
         engine.of = CRASH_OTHER;
         engine.head = "engine";
         engine.head_size = strlen(engine.head);
-        rc = add(taking, &engine, 0, &at, err);
+        rc = add(taking, &engine, &none, &at, err);
         if (rc)
                 return rc;
         quarantine->list[at].is_held = quarantine->list[at].is_new = true;
@@ -241,10 +246,7 @@ static int see_record(void *arg, const struct crash_record *record, struct err *
                 taking->crashes++;
                 return 0;
         }
-        rc = blame(taking, record,
-                   quarantine_mark(record->of, record->head, record->head_size, record->body,
-                                   record->body_size),
-                   err);
+        rc = blame(taking, record, err);
         return rc || taking->crashes == before ? rc : hold_engine(taking, record, err);
 }
 

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "controller/core.h"
+#include "controller/tally.h"
 #include "engine/ledger.h"
 #include "store/batch.h"
 #include "store/log.h"
@@ -33,11 +34,13 @@ struct usage_part {
         int64_t hour_ms, until_ms;
         struct usage_sum *sums;
         uint32_t count, room;
+        struct tally_part *tally;       /* what happened in it */
         struct usage_part *next;
 };
 
 struct usage {
         struct ledger *ledger;          /* NULL: nothing has happened yet, or `failed` */
+        struct tally *tally;
         int64_t from_ms;                /* its period began there */
         int64_t hour_end_ms;
         int64_t until_ms;               /* of the newest note */
@@ -103,6 +106,15 @@ static const char *method_word(unsigned method)
 
 /* ---- parts ---- */
 
+static void part_free(struct usage_part *part)
+{
+        if (!part)
+                return;
+        tally_part_free(part->tally);
+        mem_free(part->sums);
+        mem_free(part);
+}
+
 static void drop_first(struct usage *usage)
 {
         struct usage_part *part = usage->first;
@@ -110,8 +122,7 @@ static void drop_first(struct usage *usage)
         usage->first = part->next;
         if (!usage->first)
                 usage->last = NULL;
-        mem_free(part->sums);
-        mem_free(part);
+        part_free(part);
 }
 
 static bool add_sum(struct usage_part *part, const struct usage_sum *sum, unit_ms amount)
@@ -186,11 +197,13 @@ static void cut(struct usage *usage, const struct state *state, int64_t until_ms
                 ok = add_row(part, &rows[r]);
         for (unsigned m = 0; ok && m < MODELS_MAX; m++)
                 ok = add_rest(part, usage->ledger, m);
+        if (ok) {
+                part->tally = tally_take(usage->tally);
+                ok = part->tally != NULL;
+        }
         if (!ok) {
                 usage->failed = true;
-                if (part)
-                        mem_free(part->sums);
-                mem_free(part);
+                part_free(part);
                 return;
         }
         ledger_next(usage->ledger);
@@ -218,6 +231,7 @@ static void forget(struct usage *usage)
 {
         while (usage->first)
                 drop_first(usage);
+        tally_forget(usage->tally);
         ledger_free(usage->ledger);
         usage->ledger = NULL;
         usage->failed = false;
@@ -255,8 +269,21 @@ static void on_fact(void *arg, const struct state *state, const struct fact *fac
         if (!usage->ledger)
                 begin(usage, state, at_ms);
         pass_hours(usage, state, at_ms);
+        if (!usage->failed && !tally_see(usage->tally, state, usage->ledger, fact, at_ms))
+                usage->failed = true;
         if (!usage->failed)
                 ledger_see(usage->ledger, state, fact, at_ms);
+}
+
+/* Behind the fact, which does not say whose it was. */
+static void on_refused(void *arg, const struct state *state, const struct request *request,
+                       enum gate gate, int64_t at_ms)
+{
+        struct usage *usage = arg;
+
+        if (!usage->failed && usage->ledger &&
+            !tally_refused(usage->tally, state, request, gate, at_ms))
+                usage->failed = true;
 }
 
 /* A note of the log, on the way back: what came with it is in the store. */
@@ -283,7 +310,7 @@ static void on_note(void *arg, const struct state *state, const void *body, size
 struct core_watch usage_watch(struct usage *usage)
 {
         return (struct core_watch){.arg = usage, .before = on_fact, .begins = on_begin,
-                                   .noted = on_note};
+                                   .noted = on_note, .refused = on_refused};
 }
 
 /* ---- rolling up ---- */
@@ -317,6 +344,14 @@ static int add_part(const struct usage *usage, struct core *core, struct act *ac
         return rc;
 }
 
+static int put_part(const struct usage *usage, struct core *core, struct act *act,
+                    const struct usage_part *part, struct err *err)
+{
+        int rc = add_part(usage, core, act, part, err);
+
+        return rc ? rc : tally_part_put(part->tally, core, act, err);
+}
+
 /* As many parts as one act holds. -ERR_FULL: not even the first one; then nothing was added. */
 static int add_parts(struct usage *usage, struct core *core, struct act *act, int64_t *ret_until,
                      struct err *err)
@@ -324,14 +359,14 @@ static int add_parts(struct usage *usage, struct core *core, struct act *act, in
         uint64_t rows = 0;
 
         for (struct usage_part *part = usage->first; part; part = part->next) {
-                rows += part->count;
+                rows += part->count + tally_part_rows(part->tally);
                 if (rows > BATCH_USAGE_MAX)
                         return part != usage->first
                                        ? 0
                                        : err_set(err, ERR_FULL,
                                                  "usage: %" PRIu64 " rows at once are above %u",
                                                  rows, BATCH_USAGE_MAX);
-                int rc = add_part(usage, core, act, part, err);
+                int rc = put_part(usage, core, act, part, err);
                 if (rc)
                         return rc;
                 *ret_until = part->until_ms;
@@ -380,7 +415,15 @@ int64_t usage_until_ms(const struct usage *usage)
 
 struct usage *usage_new(void)
 {
-        return mem_new(1, sizeof(struct usage));
+        struct usage *usage = mem_new(1, sizeof *usage);
+
+        if (!usage)
+                return NULL;
+        usage->tally = tally_new();
+        if (usage->tally)
+                return usage;
+        mem_free(usage);
+        return NULL;
 }
 
 void usage_free(struct usage *usage)
@@ -388,5 +431,6 @@ void usage_free(struct usage *usage)
         if (!usage)
                 return;
         forget(usage);
+        tally_free(usage->tally);
         mem_free(usage);
 }

@@ -16,6 +16,8 @@
  * it was down counts for whoever held the devices meanwhile. What the ledger only remembers (which
  * shapes stand, for `stranded`) begins anew; the sums do not depend on it.
  *
+ * What happened (tally.h) takes the same way, into the store's days.
+ *
  * Rows that no work holds have no tenant, class and method. Rows beside the sum, which are no part
  * of the capacity: lost_* (ledger_loss_name()), caused_loss, lent; and `stops`, which is no time:
  * how often runs were ended for plans of others.

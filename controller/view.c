@@ -10,6 +10,7 @@
 #include "controller/access.h"
 #include "controller/live.h"
 #include "controller/nodes.h"
+#include "controller/terms.h"
 #include "controller/works.h"
 #include "engine/explain.h"
 #include "engine/queue.h"
@@ -234,6 +235,7 @@ json_t *view_workload(struct live *live, const struct object *object, bool full)
                 return json;
         if (slot != NONE && !object->ended_ms) {
                 add_verdict(live, json, object->id);
+                view_set(json, "eta", terms_eta(live, slot));
                 view_set(json, "places", places_of(live, work, slot));
         }
         if (object->size > 0)
@@ -244,7 +246,7 @@ json_t *view_workload(struct live *live, const struct object *object, bool full)
 /* ---- the queue ---- */
 
 static json_t *queue_row(struct live *live, const struct work *work, uint32_t slot,
-                         uint32_t position)
+                         uint32_t position, bool sees_all)
 {
         const struct state *state = core_state(live->core);
         const struct workload *workload = &state->workloads[slot];
@@ -263,6 +265,7 @@ static json_t *queue_row(struct live *live, const struct work *work, uint32_t sl
         view_set(row, "waited_ms", json_integer(waited_ms(state, slot, core_now_ms(live->core))));
         view_set(row, "expected_ms",
             json_integer(expected_left_ms(state, slot, END_PERCENT, state->now_ms)));
+        terms_eta_spans(live, slot, sees_all, row);
         add_verdict(live, row, work->id);
         return row;
 }
@@ -282,7 +285,8 @@ json_t *view_queue(struct live *live, const char *tenant, uint32_t limit)
                 position++;             /* among one's own: how many others wait is theirs */
                 waiting++;
                 if (shown < limit) {
-                        (void)json_array_append_new(rows, queue_row(live, work, slot, position));
+                        (void)json_array_append_new(rows, queue_row(live, work, slot, position,
+                                                                   !tenant));
                         shown++;
                 }
         }

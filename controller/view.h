@@ -33,6 +33,8 @@ const char *view_state(const struct live *live, const struct work *work);
 json_t *view_queue(struct live *live, const char *tenant, uint32_t limit);
 /* `who`: may see the whole pool, and so how many alerts fire. */
 json_t *view_pool(struct live *live, bool who);
+/* The process beside it: {"up", "starts", "silent_ms", "trouble"}, or null where there is none. */
+json_t *view_worker(const struct live *live);
 json_t *view_node(struct live *live, const struct node_entry *node, bool who);
 json_t *view_tenants(struct live *live, const char *tenant);
 /* What is reserved; of one tenant and those below it (NULL: of all). */

@@ -10,8 +10,10 @@
 #include "controller/alerts.h"
 #include "controller/live.h"
 #include "controller/nodes.h"
+#include "controller/worker.h"
 #include "controller/works.h"
 #include "engine/accounts.h"
+#include "engine/price.h"
 #include "proto/policy_doc.h"
 #include "proto/pool_doc.h"
 
@@ -51,6 +53,25 @@ static json_t *model_row(const struct state *state, unsigned model, const struct
         view_set(row, "unhealthy", json_integer(sums->unhealthy));
         view_set(row, "draining", json_integer(sums->draining));
         return row;
+}
+
+/* The demand that is planned for: null where none is. */
+static json_t *plan_of(const struct live *live)
+{
+        const struct state *state = core_state(live->core);
+        int64_t now_ms = core_now_ms(live->core);
+        json_t *json;
+
+        if (!state->plan_set)
+                return json_null();
+        json = json_object();
+        view_set(json, "made", view_time(state->plan->made_ms));
+        view_set(json, "age_ms",
+                 json_integer(now_ms > state->plan->made_ms ? now_ms - state->plan->made_ms : 0));
+        view_set(json, "priced", json_boolean(state->plan->priced));
+        view_set(json, "shapes", json_integer(state->plan->shapes_count));
+        view_set(json, "arrivals", json_integer((json_int_t)state->plan->revision));
+        return json;
 }
 
 static json_t *count_alerts(const struct live *live)
@@ -97,10 +118,27 @@ json_t *view_pool(struct live *live, bool who)
         view_set(json, "running",
             json_integer((json_int_t)(state->workload_slots.used - state->waiting)));
         view_set(json, "frozen", json_boolean(state->frozen));
+        view_set(json, "plan", plan_of(live));
         view_set(json, "policy_revision", json_integer((json_int_t)core_policy_revision(live->core)));
         view_set(json, "pool_revision", json_integer((json_int_t)live->pool_revision));
         if (who)
                 view_set(json, "alerts", count_alerts(live));
+        return json;
+}
+
+json_t *view_worker(const struct live *live)
+{
+        struct worker_shown shown;
+        json_t *json;
+
+        if (!live->worker)
+                return json_null();
+        shown = worker_shown(live->worker);
+        json = json_object();
+        view_set(json, "up", json_boolean(shown.is_up));
+        view_set(json, "starts", json_integer((json_int_t)shown.starts));
+        view_set(json, "silent_ms", json_integer(shown.silent_ms));
+        view_set(json, "trouble", shown.trouble[0] ? json_string(shown.trouble) : json_null());
         return json;
 }
 

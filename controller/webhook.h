@@ -4,16 +4,17 @@
  * network, but webhook_free() for up to a second.
  *
  * A body is posted until it is taken (any 2xx), in the order in which they came: after a failure
- * the same one again, later and later (WEBHOOK_PAUSE_MS, doubled up to WEBHOOK_PAUSE_MS_MAX). What a
- * server refuses by itself (4xx other than 408 and 429) WEBHOOK_REFUSALS_MAX times in a row is given
- * up, so that one body cannot keep all others back. A body may arrive twice; its id is the same.
+ * the same one again, later and later (WEBHOOK_PAUSE_MS, doubled up to WEBHOOK_PAUSE_MS_MAX). What
+ * a server refuses by itself (4xx other than 408 and 429) WEBHOOK_REFUSALS_MAX times in a row is
+ * given up, so that one body cannot keep all others back. A body may arrive twice; its id is the
+ * same.
  *
  *     POST PATH                                Content-Type: application/json
  *     Berth-Event-Id: ID                       the same of the same change, for ever
  *     Berth-Signature: t=UNIX,v1=HEX           HMAC-SHA256 with the secret over "UNIX.BODY"
  *
- * The secret's file is read before each try, so that it may be changed; its last line break does not
- * count. It may be read by nobody but its owner and group.
+ * The secret's file is read before each try, so that it may be changed; its last line break does
+ * not count. It may be read by nobody but its owner and group.
  */
 #pragma once
 

@@ -350,7 +350,7 @@ struct worker *worker_new(struct uv_loop_s *loop, struct live *live,
         worker->backoff_ms = BACKOFF_MS;
         worker->line = mem_new(WORKER_LINE_MAX, 1);
         if (!worker->options.program)
-                worker->options.program = "/proc/self/exe";     /* this very file, replaced or not */
+                worker->options.program = "/proc/self/exe";     /* this file, replaced or not */
         if (!worker->line) {
                 worker_free(worker);
                 return NULL;

@@ -1,8 +1,8 @@
 /* worker.h - berthd's worker process, as berthd keeps it.
  *
- * Not pure: starts and ends a child in the loop's thread. The pool never waits for it: what it tells
- * is entered as inputs when it comes (actor "worker"), after the checks that any input goes through,
- * and without it there are no new price plans and no estimates.
+ * Not pure: starts and ends a child in the loop's thread. The pool never waits for it: what it
+ * tells is entered as inputs when it comes (actor "worker"), after the checks that any input goes
+ * through, and without it there are no new price plans and no estimates.
  *
  * A worker that ends, is silent for longer than it may, holds too much memory, or says what it may
  * not is ended and started anew, after 1, 2, 4 ... 60 seconds. What it learnt it learns again from

@@ -62,8 +62,10 @@ static void see_fact(void *arg, const struct log_pool *pool, const struct fact *
         case FACT_ETA_SET:
                 follow->failed |= eta_told(follow->eta, &fact->eta, pool->now_ms, NULL) < 0;
                 return;
-        case FACT_TIME_SET:
         case FACT_DEMAND_SET:
+                follow->plan_due = false;       /* also of a worker before this one */
+                return;
+        case FACT_TIME_SET:
                 return;
         default:                        /* it may be another queue now, and that is all */
                 break;

@@ -3,7 +3,7 @@
  * Pure apart from the heap. From the worker, each ended by a line feed:
  *
  *     (an empty line)                  it is alive
- *     input SEQ MS {"input":...}       to be entered: a price plan or an estimate, as the log has it
+ *     input SEQ MS {"input":...}       to be entered: a price plan or an estimate, as logged
  *                                      (proto/log_group.h), from the state after record SEQ, of MS
  *     rates {"since_ms":...}           how often work of each class was stopped
  *     figures {"seq":...}              how it is: struct worker_figures

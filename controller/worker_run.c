@@ -30,11 +30,12 @@
 #define RECORDS_AT_ONCE  500u
 #define IDLE_MS          500
 #define FIGURES_MS       5000
-#define RATES_MS         900000
+#define RATES_MS         60000           /* not more often, and not for more of the time ... */
+#define RATES_PART       200             /* ... than one part in so many */
 #define RATES_FIRST_MS   2000           /* berthd's own start goes first */
-#define FORETELL_MS      5000           /* not more often ... */
+#define FORETELL_MS      2000           /* not more often ... */
 #define FORETELL_MOST_MS 600000         /* ... and, while work waits, not more seldom */
-#define RESTART_MS       0              /* how long stopped work takes to start again is not known */
+#define RESTART_MS       0              /* how long stopped work takes to start again: not known */
 
 /* What the timer's handler sees: the only globals, for it has no other way to them. */
 static volatile int beat_fd = -1;
@@ -78,7 +79,7 @@ struct run {
         struct text lines;              /* to be said */
         struct worker_figures figures;
         uint64_t cursor;                /* of task_foretell() */
-        unsigned most;                  /* workloads a question is about: fewer after one too long */
+        unsigned most;                  /* workloads of a question; fewer after one too long */
         int64_t figures_at_ms, rates_at_ms, foretell_at_ms, foretold_ms;        /* monotonic */
 };
 
@@ -166,8 +167,12 @@ static int foretell(struct run *run, struct err *err)
 
 static int tell_rates(struct run *run, struct err *err)
 {
-        run->rates_at_ms = now_ms() + RATES_MS;
-        return task_rates(&run->follow, run->follow.pool.now_ms, &run->lines, err);
+        int64_t began_ms = now_ms();
+        int rc = task_rates(&run->follow, run->follow.pool.now_ms, &run->lines, err);
+        int64_t took_ms = now_ms() - began_ms;
+
+        run->rates_at_ms = now_ms() + RATES_MS + RATES_PART * took_ms;
+        return rc;
 }
 
 static void tell_figures(struct run *run)
@@ -273,6 +278,7 @@ static void be_a_child(void)
         static const char most[] = "500";
 
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)prctl(PR_SET_NAME, "berthd-worker");
         (void)setpriority(PRIO_PROCESS, 0, NICE);
         FILE *file = fopen("/proc/self/oom_score_adj", "we");
         if (file) {

@@ -83,6 +83,7 @@ static int make_plan(struct worker_follow *follow, struct planner *planner,
                 return rc;
         /* A worker that comes after this one goes on from there. */
         plan->revision = follow->learned.arrived;
+        plan->made_ms = follow->pool.now_ms;
         if (state->plan_set && state->plan->hash == plan->hash)
                 return 0;
         add_input(follow, &input, lines);

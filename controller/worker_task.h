@@ -14,8 +14,8 @@ struct worker_follow;
 
 #define TASK_ASKED_MAX 48               /* workloads that one question is about */
 
-/* Plans for the demand seen so far; adds the plan's input, unless the state has that plan. *ret_made:
- * there is one. 0, -ERR_CANCELLED, -ERR_INPUT, -ERR_NOMEM. */
+/* Plans for the demand seen so far; adds the plan's input, unless the state has that plan.
+ * *ret_made: there is one. 0, -ERR_CANCELLED, -ERR_INPUT, -ERR_NOMEM. */
 int task_plan(struct worker_follow *follow, struct planner *planner, struct text *lines,
               bool *ret_made, struct err *err);
 

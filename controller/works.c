@@ -223,6 +223,7 @@ static int begin_run(struct work *work, uint32_t members, uint64_t seq, int64_t 
         work->started_ms = at_ms;
         work->ending = false;
         work->failed_first = 0;
+        work->left_told = false;
         return 0;
 }
 
@@ -250,6 +251,7 @@ static void end_run(struct work *work)
         work->epoch = 0;
         work->ending = false;           /* who cancelled it still wants it gone */
         work->failed_first = 0;
+        work->left_told = false;
 }
 
 int works_follow(struct works *works, const struct fact *fact, uint32_t members, uint64_t seq,

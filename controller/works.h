@@ -61,6 +61,7 @@ struct work {
         uint32_t stops;
         uint8_t wish;                   /* enum work_wish */
         bool ending;                    /* a member failed, or all are done: the rest is to end */
+        bool left_told;                 /* a member left in a notice: that is no failure */
         bool quarantined;               /* how it ended has crashed the controller: not told yet */
         uint16_t failed_first;          /* the member that did, and 1; 0: none, or not known */
         uint16_t members_count;         /* of `members`, while it is placed */

@@ -4,115 +4,14 @@
 
 #include "base/err.h"
 #include "engine/drain.h"
-#include "engine/gang.h"
 #include "engine/hold.h"
 #include "engine/idle.h"
 #include "engine/preempt.h"
-
-/* ---- who is to be tried ---- */
-
-/* Whoever may use most: what does not fit it fits nobody. */
-static struct place_right anybody(int64_t now_ms)
-{
-        return (struct place_right){UINT64_MAX, now_ms + RUN_TIME_LEAST_MS, NULL};
-}
-
-static bool is_open(const struct memo *memo, const struct state *state, uint32_t bucket)
-{
-        return state->buckets[bucket].count > 0 && memo->blocked[bucket] != state->freed + 1;
-}
-
-/* Whether all that waited before this submission is known not to fit. */
-static bool only_new(const struct memo *memo, const struct state *state, const struct input *input)
-{
-        return memo->settled && memo->settled_freed == state->freed &&
-               input->kind == INPUT_SUBMITTED &&
-               memo->settled_arrivals + 1 == state->arrivals;
-}
-
-/* With a policy there are many buckets of a shape, which most turns give no room: then none of them
- * is looked at, until something comes free. */
-static bool is_tight(struct memo *memo, const struct state *state, uint32_t shape, int64_t now_ms)
-{
-        if (memo->tight[shape] == state->freed + 1)
-                return true;
-        if (!state->accounts)
-                return false;
-        if (memo_sync(memo, state, NULL) != 0) {
-                memo->out_of_memory = true;
-                return false;
-        }
-        if (!index_is_empty(memo, shape) || held_fits(memo, state, shape, anybody(now_ms)))
-                return false;
-        memo->tight[shape] = state->freed + 1;
-        return true;
-}
-
-/* Adds the shape's buckets that may fit to memo->open. */
-static void collect_shape(struct memo *memo, const struct state *state, uint32_t shape,
-                          int64_t now_ms, uint32_t *count)
-{
-        bool looked = false;
-
-        for (uint32_t b = memo->first_of_shape[shape]; b != NONE; b = memo->next_of_shape[b]) {
-                if (!is_open(memo, state, b))
-                        continue;
-                if (!looked && is_tight(memo, state, shape, now_ms))
-                        break;
-                looked = true;
-                if (contend(memo, state, b))
-                        memo->open[(*count)++] = b;
-                else
-                        memo->blocked[b] = state->freed + 1;
-        }
-}
-
-/* The buckets that may fit; whose turn it is comes first. */
-static uint32_t collect_open(struct memo *memo, const struct state *state,
-                             const struct input *input, int64_t now_ms)
-{
-        uint32_t count = 0, new = input->kind == INPUT_SUBMITTED
-                                          ? state_workload(state, input->request.workload)
-                                          : NONE;
-
-        /* Who has just come may start where those before it were held, or stay too long. */
-        if (new != NONE && (state->accounts || state->nodes_closing > 0) &&
-            memo->settled_arrivals != state->arrivals)
-                memo->blocked[state->workloads[new].bucket] = 0;
-        if (only_new(memo, state, input)) {
-                if (new == NONE || state->workloads[new].members_placed > 0)
-                        return 0;
-                uint32_t bucket = state->workloads[new].bucket;
-                memo->open[0] = bucket;
-                return is_open(memo, state, bucket) && contend_alone(memo, state, bucket);
-        }
-        contend_follow(memo, state);
-        for (uint32_t s = 0; s < state->shapes_count; s++)
-                collect_shape(memo, state, s, now_ms, &count);
-        open_order(memo, state, count);
-        return count;
-}
 
 /* ---- trying ---- */
 
 /* Work of a bucket differs in how long it runs: on held nodes the first that is gone in time. */
 #define WAITERS_TRIED 64
-
-/* Where the shape fits nowhere, no bucket of it is looked at until something comes free. */
-static bool shape_fits(struct memo *memo, const struct state *state, uint32_t shape,
-                       int64_t now_ms)
-{
-        struct place_right any = anybody(now_ms);
-        struct move move;
-
-        if (memo->tight[shape] == state->freed + 1)
-                return false;
-        if (index_best(memo, shape, any, 0, &move) != NONE || memo->failed ||
-            held_fits(memo, state, shape, any))
-                return true;
-        memo->tight[shape] = state->freed + 1;
-        return false;
-}
 
 static int try_waiter(struct memo *memo, const struct state *state, const struct contender *it,
                       uint32_t slot, int64_t now_ms, struct err *err)
@@ -148,7 +47,7 @@ static int try_bucket(struct memo *memo, const struct state *state, const struct
         if (memo_sync(memo, state, err) != 0)
                 return no_memory(err);
         /* Work that is alone in its turn is simply tried. */
-        if (state->accounts && !alone && !shape_fits(memo, state, bucket->shape, now_ms))
+        if (state->accounts && !alone && !contend_shape_fits(memo, state, bucket->shape, now_ms))
                 return 0;
         for (uint32_t at = 0; tried < WAITERS_TRIED; at++) {
                 if (!line_next(memo, state, it->bucket, &at, &slot))
@@ -191,48 +90,6 @@ static int refuse_once(struct memo *memo, const struct state *state, const struc
             state->workloads[slot].members_placed > 0)
                 return 0;
         return refuse(memo, input->request.workload, GATE_FIT, NULL, err);
-}
-
-/* All that stands by bucket grows together, and what stands by shape. */
-static bool buckets_room(struct memo *memo, const struct state *state)
-{
-        uint32_t count = state->buckets_count;
-        uint32_t blocked = memo->buckets_room, feasible = blocked, lines = blocked;
-        uint32_t next = blocked, contending = blocked, alone = memo->tight_room, first = alone;
-
-        if (state->shapes_count > memo->tight_room &&
-            (!memo_room(memo, &memo->feasible_alone, &alone, state->shapes_count - 1,
-                        sizeof *memo->feasible_alone) ||
-             !memo_room(memo, &memo->first_of_shape, &first, state->shapes_count - 1,
-                        sizeof *memo->first_of_shape) ||
-             !memo_room(memo, &memo->tight, &memo->tight_room, state->shapes_count - 1,
-                        sizeof *memo->tight)))
-                return false;
-        if (count <= memo->buckets_room)
-                return true;
-        if (!memo_room(memo, &memo->blocked, &blocked, count - 1, sizeof *memo->blocked) ||
-            !memo_room(memo, &memo->feasible, &feasible, count - 1, sizeof *memo->feasible) ||
-            !memo_room(memo, &memo->lines, &lines, count - 1, sizeof *memo->lines) ||
-            !memo_room(memo, &memo->next_of_shape, &next, count - 1,
-                       sizeof *memo->next_of_shape) ||
-            !memo_room(memo, &memo->contending, &contending, count - 1,
-                       sizeof *memo->contending) ||
-            !memo_room(memo, &memo->open, &memo->open_room, count - 1, sizeof *memo->open))
-                return false;
-        memo->buckets_room = blocked;
-        return true;
-}
-
-/* What is new joins its shape's list. */
-static void list_buckets(struct memo *memo, const struct state *state)
-{
-        for (; memo->shapes_listed < state->shapes_count; memo->shapes_listed++)
-                memo->first_of_shape[memo->shapes_listed] = NONE;
-        for (; memo->buckets_listed < state->buckets_count; memo->buckets_listed++) {
-                uint32_t *first = &memo->first_of_shape[state->buckets[memo->buckets_listed].shape];
-                memo->next_of_shape[memo->buckets_listed] = *first;
-                *first = memo->buckets_listed;
-        }
 }
 
 /* ---- what comes before anybody starts ---- */
@@ -336,7 +193,7 @@ static int turn_before(struct memo *memo, const struct state *state, const struc
 static int start_one(struct memo *memo, const struct state *state, const struct input *input,
                      int64_t now_ms, bool *ret_last, struct err *err)
 {
-        uint32_t count = collect_open(memo, state, input, now_ms);
+        uint32_t count = contend_collect(memo, state, input, now_ms);
 
         if (memo->out_of_memory)
                 return no_memory(err);
@@ -347,7 +204,7 @@ static int start_one(struct memo *memo, const struct state *state, const struct 
                         return rc;
                 if (rc == 1) {
                         const struct bucket *bucket = &state->buckets[it->bucket];
-                        *ret_last = only_new(memo, state, input) && bucket->count == 1 &&
+                        *ret_last = contend_only_new(memo, state, input) && bucket->count == 1 &&
                                     !(state->accounts &&
                                       accounts_start_opens(state->accounts, bucket->tenant));
                         if (*ret_last)
@@ -369,9 +226,8 @@ int decide_queue(struct memo *memo, const struct state *state, const struct inpu
 
         memo->out_of_memory = memo->refused_late = false;
         memo->facts_count = 0;
-        if (!buckets_room(memo, state))
+        if (!contend_room(memo, state))
                 return no_memory(err);
-        list_buckets(memo, state);
         if (state->accounts)
                 rc = turn_before(memo, state, input, now_ms, step, err);
         if (rc == 0 && !state->frozen)

@@ -202,6 +202,12 @@ struct explanation {
         uint8_t eta_coverage_pct;       /* measured, of the p90 */
 };
 
+/* Less is no reliable estimate. */
+#define EXPLAIN_ETA_PCT 80
+
+/* V4: a time that follows from others' work, as a tenant may see it. */
+int64_t explain_step_up(int64_t ms);
+
 const char *verdict_name(enum verdict verdict);
 const char *node_code_name(enum node_code code);        /* "BUSY" */
 const char *node_code_text(enum node_code code);        /* "is busy" */

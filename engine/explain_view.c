@@ -22,7 +22,7 @@ static bool is_own(const struct looker *looker, uint16_t tenant)
                (tenant != TENANT_NONE && tenancy_is_below(looker->tenancy, tenant, looker->tenant));
 }
 
-static int64_t round_up(int64_t ms)
+int64_t explain_step_up(int64_t ms)
 {
         return (ms + TIME_STEP_MS - 1) / TIME_STEP_MS * TIME_STEP_MS;
 }
@@ -105,7 +105,7 @@ static void view_position(const struct looker *looker, struct explained_position
 static void view_unblock(const struct looker *looker, struct explained_unblock *unblock)
 {
         if (unblock->kind == UNBLOCK_PLAN)
-                unblock->at_ms = round_up(unblock->at_ms);
+                unblock->at_ms = explain_step_up(unblock->at_ms);
         for (uint32_t r = 0; r < unblock->raises_count; r++) {
                 struct limit_raise *raise = &unblock->raises[r];
                 if (!is_own(looker, raise->tenant) && !looker->publishes)
@@ -133,10 +133,10 @@ int explain_view(struct explanation *explanation, const struct state *state, str
         for (uint32_t n = 0; n < explanation->nearest_count; n++)
                 view_unblock(&looker, &explanation->nearest[n]);
         explanation->victims = explanation->victims > 0;
-        explanation->eta_p50_ms = round_up(explanation->eta_p50_ms);
-        explanation->eta_p90_ms = round_up(explanation->eta_p90_ms);
+        explanation->eta_p50_ms = explain_step_up(explanation->eta_p50_ms);
+        explanation->eta_p90_ms = explain_step_up(explanation->eta_p90_ms);
         if (explanation->verdict == VERDICT_WAIT_PREEMPTION ||
             explanation->verdict == VERDICT_STARTING)
-                explanation->until_ms = round_up(explanation->until_ms);
+                explanation->until_ms = explain_step_up(explanation->until_ms);
         return 0;
 }

@@ -221,7 +221,7 @@ struct eta_set {
         uint64_t workload;
         int64_t p50_ms, p90_ms;         /* 0 <= p50 <= p90 <= RUN_MS_MAX */
         uint8_t coverage_pct;           /* measured, of the p90; 0: there is no reliable estimate */
-        int64_t raw_ms;                 /* what the runs said: whoever reads the log learns from it */
+        int64_t raw_ms;                 /* what the runs said, to be learnt from again */
 };
 
 struct input {
@@ -240,7 +240,7 @@ struct input {
                 struct {
                         uint64_t workload;
                         int64_t notice_ms; /* as above */
-                        uint32_t node;     /* name of the node that it goes to; 0: any but its own */
+                        uint32_t node;     /* name, of where it goes; 0: any but its own */
                 } move;                    /* MOVE_ASKED */
                 struct {
                         uint64_t workload;

@@ -23,6 +23,35 @@ static uint32_t site_limit(struct memo *memo, uint32_t shape, const struct site 
         return site_limit_by_devices(limit, rooms, site->devices, need->devices);
 }
 
+/* Members that fit on one node of the class at most: cores as many as its step may hide. */
+static uint32_t class_limit(struct memo *memo, uint32_t shape, const struct form *form,
+                            const struct view *view)
+{
+        struct site site = {.devices = view->count,
+                            .cpu = view->cpu_free + memo->ops->bucket_milli - 1,
+                            .ram = UINT32_MAX,
+                            .disk = UINT32_MAX,
+                            .network = UINT32_MAX};
+
+        memcpy(site.spots, view->spots, view->count * sizeof *site.spots);
+        return site_limit(memo, shape, &site, form->spread != SPREAD_NONE ? 1 : form->members);
+}
+
+bool gang_may_fit(struct memo *memo, uint32_t shape, const struct form *form)
+{
+        uint64_t room = 0;
+
+        if (memo->mode == MEMO_SCAN)
+                return true;
+        for (uint32_t a = 0; a < memo->active_count && room < form->members; a++) {
+                uint32_t class = memo->active[a];
+                if (may_fit(memo, memo->look_of[shape], &memo->briefs[class]))
+                        room += (uint64_t)memo->classes[class].nodes *
+                                class_limit(memo, shape, form, &memo->classes[class].view);
+        }
+        return room >= form->members || memo->failed;
+}
+
 static bool is_open_to(const struct node *node, struct gang_right right)
 {
         if (node->frozen || node_closes_ms(node) < right.leaves_ms ||
@@ -321,6 +350,9 @@ int gang_place(struct memo *memo, uint32_t shape, const struct form *form,
 {
         int rc = 0;
 
+        if (memo->state->workloads[right.slot].nodes_held == 0 &&
+            !gang_may_fit(memo, shape, form))
+                return 0;
         for (unsigned level = form->near; rc == 0; level++) {
                 rc = place_at(memo, shape, form, right, (enum near_level)level, err);
                 if (form->near_required || level == NEAR_NONE || level == NEAR_POOL)

@@ -34,6 +34,11 @@ struct gang_right {
 int gang_place(struct memo *memo, uint32_t shape, const struct form *form,
                struct gang_right right, const struct gang_place **ret_places, struct err *err);
 
+/* In a full pool most gangs have room for some members only, which a look at the kinds of nodes
+ * there are may show. False: it does not fit now, whoever asks, but for who has nodes held for it.
+ * The memo must be up to date. */
+bool gang_may_fit(struct memo *memo, uint32_t shape, const struct form *form);
+
 /* Whether the pool as it is described could hold it if nobody else were there; nodes that are down,
  * drained or have broken devices count in full. 1, 0 or -ERR_NOMEM. Needs no interned shape. */
 int gang_feasible(struct memo *memo, const struct state *state, const struct need *need,

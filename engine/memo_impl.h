@@ -191,7 +191,7 @@ struct memo {
         /* A place was found and then not allowed, which no table shows: more memory or slices than
          * the least. Another place may do at any time, so nobody is known not to fit. */
         bool refused_late;
-        bool out_of_memory;             /* a line or the index could not be made: decide() gives up */
+        bool out_of_memory;             /* a line, or the index: decide() gives up */
         bool failed;                    /* some table was full: nothing found now counts */
         uint64_t changes_seen, plan_seen, policy_seen;
 
@@ -207,7 +207,7 @@ struct memo {
         uint32_t *next_of_shape;        /* by bucket: another one of its shape; NONE */
         uint32_t buckets_room, buckets_listed;
         struct contending *contending;  /* by bucket; see queue_impl.h */
-        uint32_t *open;                 /* scratch: buckets that may fit, the first in order on top */
+        uint32_t *open;                 /* scratch: buckets that may fit, whose turn it is first */
         uint32_t open_room;
         bool open_is_heap;              /* else only the top is known */
         struct {                        /* what all contenders depend on, as of the epoch */

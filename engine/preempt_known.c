@@ -1,5 +1,5 @@
-/* Searches for a plan that found nothing: while nothing has happened but submissions, and nobody has
- * become eligible by time alone, they would find nothing again. Many buckets ask the same. */
+/* Searches for a plan that found nothing: while nothing has happened but submissions, and nobody
+ * has become eligible by time alone, they would find nothing again. Many buckets ask the same. */
 #include "engine/preempt_impl.h"
 
 #include <string.h>

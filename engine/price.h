@@ -63,7 +63,8 @@ struct price_table {
 /* The input "demand plan set". */
 struct price_plan {
         uint64_t hash;                  /* of demand, pool and maker: names the plan */
-        uint64_t revision;
+        uint64_t revision;              /* grows: arrivals that the demand was learnt from */
+        int64_t made_ms;                /* Unix time; 0: it is not said */
         bool priced;                    /* false: demand only, and `auto` does without prices */
         uint32_t shapes_count;          /* the demand, in canonical order; 0 = not known */
         struct price_shape shapes[PRICE_SHAPES_MAX];

@@ -7,8 +7,9 @@
 
 /* ---- contend.c ---- */
 
-/* A bucket's first waiter, as far as known: what it brings into the order changes at ticks, and with
- * what the tenants of its tree hold or have waiting. Most buckets stay as they are in most turns. */
+/* A bucket's first waiter, as far as known: what it brings into the order changes at ticks, and
+ * with what the tenants of its tree hold or have waiting. Most buckets stay as they are in most
+ * turns. */
 struct contending {
         uint64_t epoch, version;        /* memo->contend.epoch and its tree's version; 0: unknown */
         bool may;                       /* it may be tried */
@@ -19,7 +20,9 @@ struct contending {
 
 /* The best standing that some model would give; STANDINGS_END: none. */
 enum standing best_standing(const struct admission *admission);
-/* To be called once before the bucket's first waiter is asked for, in every turn. */
+/* Makes room for what stands by bucket and by shape; first of all. False: out of memory. */
+bool contend_room(struct memo *memo, const struct state *state);
+/* To be called before buckets are asked, whenever the state may have changed. */
 void contend_follow(struct memo *memo, const struct state *state);
 /* Whether the bucket's first waiter may be tried: then memo->contending[bucket] is up to date. */
 bool contend(struct memo *memo, const struct state *state, uint32_t bucket);
@@ -28,6 +31,15 @@ bool contend_alone(struct memo *memo, const struct state *state, uint32_t bucket
 /* Buckets in memo->open[0 ... count - 1]: whose turn it is comes to the top; then the next one. */
 void open_order(struct memo *memo, const struct state *state, uint32_t count);
 void open_pop(struct memo *memo, const struct state *state, uint32_t *count);
+/* The buckets that may fit, as open_order() leaves them: how many. */
+uint32_t contend_collect(struct memo *memo, const struct state *state, const struct input *input,
+                         int64_t now_ms);
+/* Whether all that waited before this submission is known not to fit. */
+bool contend_only_new(const struct memo *memo, const struct state *state,
+                      const struct input *input);
+/* Where a shape fits nowhere, no bucket of it is looked at until something comes free. */
+bool contend_shape_fits(struct memo *memo, const struct state *state, uint32_t shape,
+                        int64_t now_ms);
 
 /* ---- decide_place.c ---- */
 

@@ -37,6 +37,8 @@ static void copy_accounts(struct accounts *to, const struct accounts *from)
 
         *to = *from;
         to->times = kept.times;
+        to->versions = kept.versions;   /* no table: of no snapshot either */
+        COPY(to->versions, from->versions, from->tenants);
 #define X(table, length) \
         to->table = kept.table; \
         COPY(to->table, from->table, length);

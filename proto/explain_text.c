@@ -292,7 +292,7 @@ static void print_eta(FILE *file, const struct explanation *it, const struct exp
         if (it->verdict == VERDICT_RUNNING || it->verdict == VERDICT_STARTING)
                 return;
         fprintf(file, "\nexpected   ");
-        if (!it->eta_known || it->eta_coverage_pct < 80) {
+        if (!it->eta_known || it->eta_coverage_pct < EXPLAIN_ETA_PCT) {
                 fprintf(file, "no reliable estimate\n");
                 return;
         }

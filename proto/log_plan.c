@@ -11,7 +11,7 @@
 
 #define HEAD(member) FIELD(price_plan, member)
 static const struct field head_list[] = {
-        HEAD(hash), HEAD(revision), HEAD(priced),
+        HEAD(hash), HEAD(revision), HEAD(made_ms), HEAD(priced),
         FIELD_LIST_OF(price_plan, shapes, shapes_count, state_price_fields),
         FIELD_NAMED("models_len", price_plan, table.models_len)};
 static const struct fields head_fields = FIELDS(head_list);
@@ -115,7 +115,7 @@ static int read_model(const json_t *object, struct price_table *table, struct er
         struct price_model *prices = &table->models[model];
         if (read_number(json_object_get(object, "scarcity"), PRICE_UNITS_MAX,
                         &prices->scarcity) < 0)
-                return err_set(err, ERR_INPUT, "field 'scarcity' is no whole number within %d units",
+                return err_set(err, ERR_INPUT, "field 'scarcity' is no whole number in %d units",
                                PRICE_UNITS_MAX);
         rc = read_numbers(object, "part", &prices->part[0][0], PART_NUMBERS, err);
         return rc ? rc : read_numbers(object, "idle", &prices->idle[0][0], IDLE_NUMBERS, err);

@@ -26,7 +26,8 @@ struct policy_doc {
         struct policy_warning warnings[POLICY_WARNINGS_MAX];
 };
 
-/* Reads the root of one document, and the Reservation documents of the same file. `pool` may be NULL; with it, promises are held against its
+/* Reads the root of one document, and the Reservation documents of the same file. `pool` may be
+ * NULL; with it, promises are held against its
  * healthy devices and planes must exist. 0, or -ERR_INPUT, -ERR_RANGE, -ERR_NOT_FOUND, -ERR_EXISTS,
  * -ERR_FULL, -ERR_NOMEM. *ret_policy is freed by policy_doc_free(); unchanged on failure. */
 int policy_doc_decode(const struct doc_node *root, const struct model_table *models,

@@ -63,8 +63,8 @@ static int add_window(struct windows *windows, struct err *err)
 
         if (maintenance->count == MAINTENANCE_MAX)
                 return err_set(err, ERR_INPUT,
-                               "with '%s' there are more than %d windows, one for each node that is "
-                               "named; name a plane instead",
+                               "with '%s' there are more than %d windows, one for each node that "
+                               "is named; name a plane instead",
                                windows->window.name, MAINTENANCE_MAX);
         memcpy(windows->pool->reasons[maintenance->count], windows->reason,
                sizeof windows->reason);
@@ -122,7 +122,8 @@ static int read_window(struct windows *windows, const struct doc_node *map, stru
             (rc = check_name(windows->pool, name, window, err)) < 0 ||
             (rc = pool_find_plane(windows->pool, doc_get(map, "plane"), &window->plane, err)) < 0 ||
             (rc = doc_text(named, 1, HOSTLIST_TEXT_MAX - 1, &text, err)) < 0 ||
-            (rc = doc_copy(doc_get(map, "reason"), windows->reason, sizeof windows->reason, err)) < 0 ||
+            (rc = doc_copy(doc_get(map, "reason"), windows->reason, sizeof windows->reason,
+                           err)) < 0 ||
             (rc = window_read(map, "drained: true at the node", &window->when, err)) < 0)
                 return rc;
         if (named && (window->plane || (node && nodes)))

@@ -104,9 +104,10 @@ static void write_windows(const struct maintenance *maintenance, struct text *ou
 
 static void write_price_plan(const struct price_plan *plan, struct text *out)
 {
-        const uint64_t head[] = {plan->hash, plan->revision, plan->priced};
+        const uint64_t head[] = {plan->hash, plan->revision, plan->priced,
+                                 (uint64_t)plan->made_ms};
 
-        image_write_numbers(out, "price plan", FIELD_U64, head, 3);
+        image_write_numbers(out, "price plan", FIELD_U64, head, ARRAY_LEN(head));
         image_write_rows(out, "price shapes", &state_price_fields, plan->shapes,
                          plan->shapes_count, sizeof plan->shapes[0]);
         image_write_numbers(out, "prices", FIELD_U32, &plan->table,
@@ -284,17 +285,19 @@ static int read_windows(struct image_in *in, struct maintenance *maintenance, st
 
 static int read_price_plan(struct image_in *in, struct price_plan *plan, struct err *err)
 {
-        uint64_t head[3];
+        uint64_t head[4];
         size_t shapes = 0;
         int rc;
 
-        if ((rc = state_image_numbers(in, "price plan", FIELD_U64, head, 3, err)) < 0 ||
+        if ((rc = state_image_numbers(in, "price plan", FIELD_U64, head, ARRAY_LEN(head),
+                                      err)) < 0 ||
             (rc = image_read_rows(in, "price shapes", &state_price_fields, plan->shapes,
                                   PRICE_SHAPES_MAX, sizeof plan->shapes[0], &shapes, err)) < 0)
                 return rc;
         plan->hash = head[0];
         plan->revision = head[1];
         plan->priced = head[2] != 0;
+        plan->made_ms = (int64_t)head[3];
         plan->shapes_count = (uint32_t)shapes;
         rc = state_image_numbers(in, "prices", FIELD_U32, &plan->table,
                                  plan->priced ? sizeof plan->table / 4 : 0, err);

@@ -160,6 +160,43 @@ int batch_add_usage(struct batch *batch, const struct usage_row *row, struct err
         return 0;
 }
 
+static bool copy_review(struct batch *batch, const struct review_row *row, struct review_row *to)
+{
+        *to = *row;
+        to->tenant = copy_text(batch, row->tenant);
+        to->class = copy_text(batch, row->class);
+        to->model = copy_text(batch, row->model);
+        to->measure = copy_text(batch, row->measure);
+        to->detail = copy_text(batch, row->detail);
+        return to->tenant && to->class && to->model && to->measure && to->detail;
+}
+
+int batch_add_review(struct batch *batch, const struct review_row *row, struct err *err)
+{
+        assert(batch);
+        assert(row);
+
+        int rc = review_check(row, err);
+        if (rc < 0)
+                return rc;
+        size_t bytes = sizeof *row + strlen(row->tenant) + strlen(row->class) +
+                       strlen(row->model) + strlen(row->measure) + strlen(row->detail);
+        if ((rc = check_room(batch, bytes, batch->reviews_count, BATCH_REVIEW_MAX,
+                             "rows of the review", err)) < 0)
+                return rc;
+        struct batch_review *added = arena_array(batch->arena, 1, sizeof *added);
+        if (!added || !copy_review(batch, row, &added->row))
+                return no_memory(err);
+        if (batch->reviews_last)
+                batch->reviews_last->next = added;
+        else
+                batch->reviews = added;
+        batch->reviews_last = added;
+        batch->reviews_count++;
+        batch->bytes += bytes;
+        return 0;
+}
+
 /* ---- objects ---- */
 
 static struct batch_object *add_object(struct batch *batch, size_t bytes, struct err *err)

@@ -1,4 +1,4 @@
-/* batch.h - what is committed as one: records, an idempotency key, documents, usage.
+/* batch.h - what is committed as one: records, an idempotency key, documents, usage, reviews.
  *
  * Pure apart from the heap. One owner at a time. Everything added is copied. Failure changes
  * nothing, and the batch stays usable.
@@ -13,11 +13,13 @@ struct key_entry;
 struct object;
 struct object_change;
 struct record;
+struct review_row;
 struct usage_row;
 struct batch;
 
 #define BATCH_RECORDS_MAX 65536u
 #define BATCH_USAGE_MAX   65536u
+#define BATCH_REVIEW_MAX  65536u
 #define BATCH_OBJECTS_MAX 65536u
 #define BATCH_BYTES_MAX   (64u << 20)
 
@@ -34,6 +36,9 @@ int batch_set_key(struct batch *batch, const struct key_entry *entry, struct err
 
 /* 0, -ERR_INPUT (name too long or not UTF-8, not a whole hour), -ERR_FULL, -ERR_NOMEM. */
 int batch_add_usage(struct batch *batch, const struct usage_row *row, struct err *err);
+
+/* 0, -ERR_INPUT (name too long or not UTF-8, not a whole day), -ERR_FULL, -ERR_NOMEM. */
+int batch_add_review(struct batch *batch, const struct review_row *row, struct err *err);
 
 /* A document that is kept (objects.h), or a change of one. 0, -ERR_INPUT (bounds of objects.h),
  * -ERR_FULL, -ERR_NOMEM. A change of one that is not there fails the commit: a mistake of ours. */

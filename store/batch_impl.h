@@ -9,6 +9,7 @@
 #include "store/keys.h"
 #include "store/log.h"
 #include "store/objects.h"
+#include "store/review.h"
 #include "store/rollup.h"
 
 struct arena;
@@ -21,6 +22,11 @@ struct batch_record {
 struct batch_usage {
         struct usage_row row;
         struct batch_usage *next;
+};
+
+struct batch_review {
+        struct review_row row;
+        struct batch_review *next;
 };
 
 /* A document, or a change of one: in the order in which they came. */
@@ -36,10 +42,11 @@ struct batch {
         void *tag;
         struct batch_record *records, *records_last;
         struct batch_usage *usage, *usage_last;
+        struct batch_review *reviews, *reviews_last;
         struct batch_object *objects, *objects_last;
         struct key_entry *key;          /* NULL: none */
         uint64_t key_word;              /* the writer's, of actor and key; 0: no key */
-        size_t records_count, usage_count, objects_count, bytes;
+        size_t records_count, usage_count, reviews_count, objects_count, bytes;
         uint64_t last_seq;
         struct batch *next;             /* the writer's queue */
 };

@@ -191,6 +191,9 @@ static int look_at_counts(struct look *look, struct err *err)
         if (rc == 0)
                 rc = sql_number(look->store->db, "SELECT count(*) FROM usage_hours", &rows, &why);
         look->report->usage_rows = (uint64_t)rows;
+        if (rc == 0)
+                rc = sql_number(look->store->db, "SELECT count(*) FROM review_days", &rows, &why);
+        look->report->review_rows = (uint64_t)rows;
         return settle(look, rc, &why, err);
 }
 

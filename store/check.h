@@ -18,7 +18,8 @@ struct check_options {
 };
 
 struct check_report {
-        uint64_t records, snapshots, heads, objects, usage_rows, keys, findings;
+        uint64_t records, snapshots, heads, objects, usage_rows, review_rows, keys,
+                findings;
 };
 
 /* One finding, one sentence. */

@@ -28,6 +28,8 @@ static int put_batch(struct store *store, struct batch *batch, struct log_head *
                                    : object_put(store, &it->object, err);
         for (struct batch_usage *it = batch->usage; it && rc == 0; it = it->next)
                 rc = rollup_add(store, &it->row, err);
+        for (struct batch_review *it = batch->reviews; it && rc == 0; it = it->next)
+                rc = review_add(store, &it->row, err);
         if (rc < 0)
                 return rc;
         if (batch->last_seq != 0 && batch->last_seq != head->seq)

@@ -11,6 +11,7 @@
  *     OBJT      u32 kind, u64 id, i64 created_ms, i64 updated_ms, i64 ended_ms, u64 seq, texts
  *               tenant name class owner state detail, u32 and the document; by kind and id
  *     USAG      i64 hour_ms, i64 unit_ms, texts model tenant class method bucket
+ *     REVW      i64 day_ms, i64 amount, texts tenant class model measure detail
  *     IKEY      request hash, i64 until_ms, u32 status, texts actor key, u32 and the answer
  *     DONE      u64 frames before, u64 seq and hash of the head, BLAKE2b-256 of all bytes before
  *
@@ -27,6 +28,7 @@
 struct err;
 struct key_entry;
 struct object;
+struct review_row;
 struct sealed_head;
 struct snapshot;
 struct store;
@@ -55,6 +57,7 @@ struct export_sink {
         int (*chunk)(void *self, const void *bytes, size_t size, struct err *err);
         int (*object)(void *self, const struct object *object, struct err *err);
         int (*usage)(void *self, const struct usage_row *row, struct err *err);
+        int (*review)(void *self, const struct review_row *row, struct err *err);
         int (*key)(void *self, const struct key_entry *entry, struct err *err);
 };
 

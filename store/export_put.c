@@ -11,6 +11,7 @@
 #include "store/log.h"
 #include "store/objects.h"
 #include "store/prune.h"
+#include "store/review.h"
 #include "store/rollup.h"
 #include "store/snapshot.h"
 #include "store/store_impl.h"
@@ -173,6 +174,20 @@ int export_put_usage(struct export_out *out, const struct usage_row *row, struct
         add_text(&frame, row->method);
         add_text(&frame, row->bucket);
         return put_frame(out, "USAG", &frame, err);
+}
+
+int export_put_review(struct export_out *out, const struct review_row *row, struct err *err)
+{
+        struct frame frame = {.count = 0};
+
+        add_u64(&frame, (uint64_t)row->day_ms);
+        add_u64(&frame, (uint64_t)row->amount);
+        add_text(&frame, row->tenant);
+        add_text(&frame, row->class);
+        add_text(&frame, row->model);
+        add_text(&frame, row->measure);
+        add_text(&frame, row->detail);
+        return put_frame(out, "REVW", &frame, err);
 }
 
 int export_put_key(struct export_out *out, const struct key_entry *entry, struct err *err)

@@ -13,6 +13,7 @@ struct key_entry;
 struct log_head;
 struct object;
 struct record;
+struct review_row;
 struct sealed_head;
 struct snapshot;
 struct usage_row;
@@ -33,5 +34,6 @@ int export_put_snapshot(struct export_out *out, const struct snapshot *snapshot,
 int export_put_chunk(struct export_out *out, const void *bytes, size_t size, struct err *err);
 int export_put_object(struct export_out *out, const struct object *object, struct err *err);
 int export_put_usage(struct export_out *out, const struct usage_row *row, struct err *err);
+int export_put_review(struct export_out *out, const struct review_row *row, struct err *err);
 int export_put_key(struct export_out *out, const struct key_entry *entry, struct err *err);
 int export_put_done(struct export_out *out, const struct log_head *head, struct err *err);

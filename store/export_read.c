@@ -12,6 +12,7 @@
 #include "store/keys.h"
 #include "store/objects.h"
 #include "store/prune.h"
+#include "store/review.h"
 #include "store/rollup.h"
 #include "store/snapshot.h"
 #include "store/snapshot_impl.h"
@@ -313,6 +314,25 @@ static int take_usage(struct reader *in, struct bytes_in *bytes, struct err *err
         return in->sink->usage ? in->sink->usage(in->sink->self, &row, err) : 0;
 }
 
+static int take_review(struct reader *in, struct bytes_in *bytes, struct err *err)
+{
+        struct review_row row = {.day_ms = (int64_t)bytes_take_u64(bytes)};
+
+        row.amount = (int64_t)bytes_take_u64(bytes);
+        row.tenant = take_text(in, bytes, 0);
+        row.class = take_text(in, bytes, 1);
+        row.model = take_text(in, bytes, 2);
+        row.measure = take_text(in, bytes, 3);
+        row.detail = take_text(in, bytes, 4);
+        if (!is_over(bytes) || row.amount < 0)
+                return refuse(in, err, "a row of the review that cannot be");
+        if (review_check(&row, err) < 0)
+                return refuse_for(in, err);
+        if (!comes_after(in, row.day_ms, 5))
+                return refuse(in, err, "rows of the review out of order");
+        return in->sink->review ? in->sink->review(in->sink->self, &row, err) : 0;
+}
+
 static int take_key(struct reader *in, struct bytes_in *bytes, struct err *err)
 {
         struct key_entry entry = {.status = 0};
@@ -361,7 +381,7 @@ struct frame_kind {
 static const struct frame_kind kinds[] = {
         {"HEAD", 1, take_head},  {"RECD", 2, take_record}, {"SNAP", 3, take_snapshot},
         {"CHNK", 3, take_chunk}, {"OBJT", 4, take_object}, {"USAG", 5, take_usage},
-        {"IKEY", 6, take_key},   {"DONE", 7, take_done},
+        {"REVW", 6, take_review}, {"IKEY", 7, take_key},  {"DONE", 8, take_done},
 };
 
 static const struct frame_kind *kind_of(const uint8_t name[4])

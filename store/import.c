@@ -14,6 +14,7 @@
 #include "store/keys.h"
 #include "store/objects.h"
 #include "store/prune.h"
+#include "store/review.h"
 #include "store/rollup.h"
 #include "store/snapshot.h"
 #include "store/sql.h"
@@ -132,6 +133,14 @@ static int take_usage(void *self, const struct usage_row *row, struct err *err)
         return rc < 0 ? rc : rollup_add(import->store, row, err);
 }
 
+static int take_review(void *self, const struct review_row *row, struct err *err)
+{
+        struct import *import = self;
+        int rc = open_transaction(import, err);
+
+        return rc < 0 ? rc : review_add(import->store, row, err);
+}
+
 static int take_key(void *self, const struct key_entry *entry, struct err *err)
 {
         struct import *import = self;
@@ -155,7 +164,8 @@ static int fill(struct store *store, FILE *file, struct log_head *ret_head, stru
 {
         struct import import = {.store = store};
         struct export_sink sink = {&import,    take_head,   take_record, take_snapshot,
-                                   take_chunk, take_object, take_usage,  take_key};
+                                   take_chunk, take_object, take_usage,  take_review,
+                                   take_key};
         int rc = export_read(read_file, file, &sink, ret_head, err);
 
         if (rc == 0)

@@ -10,6 +10,7 @@
 #include "store/log.h"
 #include "store/objects.h"
 #include "store/prune.h"
+#include "store/review.h"
 #include "store/rollup.h"
 #include "store/snapshot.h"
 #include "store/sql.h"
@@ -17,7 +18,7 @@
 
 #define DAY_MS INT64_C(86400000)
 
-enum stage { STAGE_FIND, STAGE_RECORDS, STAGE_OBJECTS, STAGE_USAGE, STAGES_END };
+enum stage { STAGE_FIND, STAGE_RECORDS, STAGE_OBJECTS, STAGE_USAGE, STAGE_REVIEW, STAGES_END };
 
 struct retain {
         struct retain_rules rules;
@@ -180,6 +181,17 @@ static int usage_step(struct retain *retain, struct store *store, struct err *er
         return rc;
 }
 
+static int review_step(struct retain *retain, struct store *store, struct err *err)
+{
+        int64_t before_ms = retain_usage_from_ms(retain->rules.now_ms,
+                                                 retain->rules.usage_months);
+        int rc = review_forget(store, before_ms, retain->rules.rows_per_step, err);
+
+        if (rc >= 0)
+                retain->told.review_rows += (uint64_t)sqlite3_changes64(store->db);
+        return rc;
+}
+
 /* 1: more of this stage. */
 static int stage_step(struct retain *retain, struct store *store, struct err *err)
 {
@@ -192,6 +204,8 @@ static int stage_step(struct retain *retain, struct store *store, struct err *er
                 return retain->rules.object_days > 0 ? objects_step(retain, store, err) : 0;
         case STAGE_USAGE:
                 return retain->rules.usage_months > 0 ? usage_step(retain, store, err) : 0;
+        case STAGE_REVIEW:
+                return retain->rules.usage_months > 0 ? review_step(retain, store, err) : 0;
         case STAGES_END:
                 break;
         }

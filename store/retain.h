@@ -6,7 +6,8 @@
  * Records go up to the last one that is older than `record_days` before the newest good snapshot,
  * by the log's own time: what recovery needs stays, however old, and behind it so many days for who
  * asks why. Without a good snapshot, or a key to sign with, none goes. Objects go `object_days`
- * after their end, the newest of a kind never. Usage goes by whole months of the calendar (UTC).
+ * after their end, the newest of a kind never. Usage, and what the review needs by the day, go by
+ * whole months of the calendar (UTC).
  */
 #pragma once
 
@@ -24,7 +25,8 @@ struct store;
 
 struct retain_rules {
         uint32_t record_days, object_days;      /* 0: for ever; at most RETAIN_DAYS_MAX */
-        uint32_t usage_months;          /* 0: for ever; beside the present one. ROLLUP_MONTHS */
+        uint32_t usage_months;          /* and of the review. 0: for ever; beside the present one.
+                                         * ROLLUP_MONTHS */
         int64_t now_ms;                 /* Unix time; the log's own is a good one */
         const struct seal_key *key;     /* borrowed until the end; NULL: records stay */
         uint32_t rows_per_step;         /* 0: PRUNE_ROWS_PER_STEP */
@@ -32,7 +34,7 @@ struct retain_rules {
 
 struct retain_report {
         uint64_t upto_seq;              /* the last record that is gone; 0: none */
-        uint64_t objects, usage_rows;   /* that are gone */
+        uint64_t objects, usage_rows, review_rows;      /* that are gone */
 };
 
 /* 0, -ERR_RANGE (a bound above), -ERR_NOMEM. */

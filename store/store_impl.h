@@ -10,6 +10,7 @@
 
 struct batch;
 struct key_entry;
+struct review_row;
 struct sealed_head;
 struct sqlite3;
 struct sqlite3_stmt;
@@ -53,6 +54,16 @@ struct vfs_count;
                         " WHERE (hour_ms, tenant, model, class, method, bucket) IN"              \
                         " (SELECT hour_ms, tenant, model, class, method, bucket"                 \
                         "  FROM usage_hours WHERE hour_ms < ?1 LIMIT ?2)")                       \
+        X(REVIEW_RAISE, "UPDATE review_days SET amount = amount + ?7"                            \
+                        " WHERE day_ms = ?1 AND tenant = ?2 AND class = ?3 AND model = ?4"       \
+                        "  AND measure = ?5 AND detail = ?6")                                    \
+        X(REVIEW_ADD, "INSERT INTO review_days"                                                  \
+                      " (day_ms, tenant, class, model, measure, detail, amount)"                 \
+                      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                                    \
+        X(REVIEW_FORGET, "DELETE FROM review_days"                                               \
+                         " WHERE (day_ms, tenant, class, model, measure, detail) IN"             \
+                         " (SELECT day_ms, tenant, class, model, measure, detail"                \
+                         "  FROM review_days WHERE day_ms < ?1 LIMIT ?2)")                       \
         X(SNAPSHOT_ADD, "INSERT INTO snapshots"                                                  \
                         " (seq, version, at_ms, size, chain, hash, is_whole)"                    \
                         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0)")                                   \
@@ -144,11 +155,13 @@ int prune_add_head(struct store *store, const struct sealed_head *head, struct e
 int keys_add(struct store *store, const struct key_entry *entry, struct err *err);
 /* Removes at most `rows_max` whose time is over. */
 int keys_forget(struct store *store, int64_t now_ms, uint32_t rows_max, struct err *err);
+int review_add(struct store *store, const struct review_row *row, struct err *err);
 int rollup_add(struct store *store, const struct usage_row *row, struct err *err);
 
 /* Bounds and UTF-8 of what a batch or an import brings; -ERR_INPUT. */
 int object_check(const struct object *object, struct err *err);
 int object_change_check(const struct object_change *change, struct err *err);
 int key_check(const struct key_entry *entry, struct err *err);
+int review_check(const struct review_row *row, struct err *err);
 int usage_check(const struct usage_row *row, struct err *err);
 int text_check(const char *what, const char *text, size_t bytes_max, struct err *err);

@@ -6,10 +6,11 @@ from e2e_story import BEATS, Story, check, ms_of
 
 # Saves when it is told to, works on a little, and ends; goes on from where it was.
 SAVES = r"""
-[ -e saved ] && say "resumes" "$(cat saved)"
+saved=saved.$BERTH_RANK
+[ -e "$saved" ] && say "resumes" "$(cat "$saved")"
 told() {
         say told; cp "$BERTH_NOTICE_FILE" notice
-        echo 42 >saved; touch "$BERTH_CHECKPOINT_FILE"; say saved
+        echo 42 >"$saved"; touch "$BERTH_CHECKPOINT_FILE"; say saved
         n=0; while [ $n -lt 20 ]; do sleep 0.05; n=$((n + 1)); done
         say leaves; exit 75
 }
@@ -73,6 +74,25 @@ def story_preempted_and_deaf(programs, folder):
         it.wait("victim", "queued")
         wrong = lost(it, "victim") - (end - begin)
         check(abs(wrong) < 1500, f"all was lost; lost_ms is wrong by {wrong} ms")
+
+
+def story_gang_preempted(programs, folder):
+    """A place of a gang is promised to others: all of it saves, leaves and comes back."""
+    with Story(programs, folder, nodes=2, devices=1, notice="20s", protect=1) as it:
+        it.submit("gang", SAVES, members=2, checkpoint=SIGNAL)
+        for member in (0, 1):
+            it.wait_said("gang", "beat", member=member)
+        it.submit("promised", tenant="web")
+        it.wait("promised", "running")
+        left = [it.wait_said("gang", "leaves", member=member)[0][0] for member in (0, 1)]
+        check(it.wait_said("promised", "start")[0][0] >= max(left), "it did not wait for all")
+        check(it.wait("gang", "queued")["stops"] == 1, "it was not stopped once")
+        it.go("promised")
+        for member in (0, 1):
+            resumes = it.wait_said("gang", "resumes", member=member)[0]
+            check(resumes[2] == "42", f"member {member} lost what it had saved")
+        it.go("gang")
+        it.wait("gang", "succeeded")
 
 
 def story_controller_dies_in_a_notice(programs, folder):

@@ -305,7 +305,8 @@ class Hour:
                 (0.5, self.freeze), (1, self.policy), (1, self.token), (1, self.look)]
         self.away = {}
         begin = time.monotonic()
-        next_kill, next_agent = begin + 5, begin + 3
+        next_kill, next_agent = begin + 3, begin + 2
+        longest = min(40, self.options.seconds / 3)
         said = begin
         while (now := time.monotonic()) < begin + self.options.seconds:
             self.bring_back()
@@ -314,10 +315,10 @@ class Hour:
                 self.freeze()
             if now > next_kill:
                 self.kill_berthd()
-                next_kill = now + self.random.uniform(5, 40)
+                next_kill = now + self.random.uniform(longest / 8, longest)
             if now > next_agent:
                 self.kill_agent()
-                next_agent = now + self.random.uniform(3, 30)
+                next_agent = now + self.random.uniform(longest / 10, longest * 0.75)
             if now > said + 300:
                 said = now
                 print(f"{now - begin:5.0f} s: {self.words()}", flush=True)
@@ -385,7 +386,7 @@ class Hour:
                     row["state"] == "failed" and not body["name"].startswith("fails")) or (
                     row["state"] == "timed_out" and "time_limit" not in body):
                 self.find(f"workload {number} ({body['name']}) is {row['state']}: "
-                          f"{row['cause']} {row['summary']}")
+                          f"{row['cause']}")
             self.counts["stops"] += row["stops"]
         for number, row in rows.items():
             self.find(f"workload {number} ({row['name']}) was never acknowledged")

@@ -285,7 +285,7 @@ def see_pool(berthd, ids, viewer):
     berthd.ask("getAlerts", 400, query={"kind": "dragons"})
     berthd.ask("postAcknowledge", 404, path={"id": 999})
     berthd.ask("postAcknowledge", 403, path={"id": 1}, headers=viewer)
-    for name in ("getTenants", "getNotices", "getUsage"):
+    for name in ("getTenants", "getNotices", "getUsage", "getReview"):
         berthd.ask(name)
         berthd.ask(name, 404, headers=viewer, query={"tenant": "zebra"})
     # It is counted with each snapshot.
@@ -293,6 +293,10 @@ def see_pool(berthd, ids, viewer):
     for by in ("", "tenant,class,model,method,hour", "model,day"):
         berthd.ask("getUsage", query={"by": by})
     berthd.ask("getUsage", 400, query={"by": "colour"})
+    if not berthd.ask("getReview", query={"by": "tenant,class,model,day"})["rows"]:
+        berthd.findings.append("getReview: nothing happened")
+    berthd.ask("getReview", 400, query={"from": "2027-01-04T08:00Z"})
+    berthd.ask("getReview", 400, query={"by": "colour"})
 
 
 def change_pool(berthd):

@@ -212,6 +212,8 @@ def poisoned_submits(service):
         entry = refused_at_third(service, "POST", "/v1/workloads", work(name, cores), "input",
                                  sign)
         expect("what", entry["what"], f"'{name}' of web")
+    # A sweep: other names, in which the engine sees no difference.
+    expect("one of a sweep", service.ask("POST", "/v1/workloads", work("next", ASSERT))[0], 422)
     # Alike, and not the same: tried for itself.
     other = work("asserts", ASSERT, tenant="lab")
     before = len(service.statuses)

@@ -32,10 +32,11 @@ static int see(void *arg, const struct crash_record *record, struct err *err)
         take(seen, record->body, record->body_size);
         take(seen, record->stack, record->stack_size);
         assert(record->of < CRASH_OFS_END && record->at_ns >= 0);
-        uint64_t mark = quarantine_mark(record->of, record->head, record->head_size, record->body,
-                                        record->body_size);
-        assert(mark == quarantine_mark(record->of, record->head, record->head_size, record->body,
-                                       record->body_size));
+        const struct quarantine_marks first = quarantine_mark(
+                record->of, record->head, record->head_size, record->body, record->body_size);
+        const struct quarantine_marks again = quarantine_mark(
+                record->of, record->head, record->head_size, record->body, record->body_size);
+        assert(first.meaning == again.meaning && first.sight == again.sight);
         quarantine_what(record->of, record->body, record->body_size, what, sizeof what);
         assert(str_is_utf8(what, strlen(what), NULL));
         seen->count++;

@@ -15,6 +15,7 @@
 #include "store/log.h"
 #include "store/objects.h"
 #include "store/prune.h"
+#include "store/review.h"
 #include "store/rollup.h"
 #include "store/snapshot.h"
 
@@ -83,6 +84,11 @@ static int put_usage(void *out, const struct usage_row *row, struct err *err)
         return export_put_usage(out, row, err);
 }
 
+static int put_review(void *out, const struct review_row *row, struct err *err)
+{
+        return export_put_review(out, row, err);
+}
+
 static int put_key(void *out, const struct key_entry *entry, struct err *err)
 {
         return export_put_key(out, entry, err);
@@ -94,7 +100,7 @@ static bool read_again(const uint8_t *data, size_t size)
         struct bytes in = {.size = size}, again = {0};
         struct export_out out = {.write = add, .self = &again};
         struct export_sink sink = {&out,      put_head,   put_record, put_snapshot,
-                                   put_chunk, put_object, put_usage,  put_key};
+                                   put_chunk, put_object, put_usage,  put_review, put_key};
         struct log_head head;
         struct err err = {0};
 
@@ -215,6 +221,9 @@ static void cook_rest(struct recipe *recipe, struct export_out *out, bool *is_go
                                 .unit_ms = draw(recipe), .model = "m", .tenant = tenant,
                                 .class = "", .method = "whole", .bucket = "free"};
         struct key_entry entry = {.actor = actor, .key = key, .status = draw(recipe)};
+        struct review_row day = {.day_ms = ((int64_t)(row.unit_ms % 7) - 3) * REVIEW_DAY_MS,
+                                 .tenant = tenant, .class = "", .model = "m",
+                                 .measure = "starts", .detail = "", .amount = row.unit_ms};
 
         draw_text(recipe, tenant, is_good);
         draw_text(recipe, actor, is_good);
@@ -222,6 +231,12 @@ static void cook_rest(struct recipe *recipe, struct export_out *out, bool *is_go
         unsigned what = draw(recipe);
         if (what & 1)
                 (void)export_put_usage(out, &row, NULL);
+        if (what & 16)
+                (void)export_put_review(out, &day, NULL);
+        if ((what & 48) == 48) {                /* out of order too */
+                (void)export_put_review(out, &day, NULL);
+                *is_good = false;
+        }
         if (what & 2)
                 (void)export_put_key(out, &entry, NULL);
         if ((what & 2) && key[0] == '\0')

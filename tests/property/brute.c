@@ -200,7 +200,9 @@ static bool apply_released(struct brute *brute, const struct fact *fact, const s
                         input->workload == work->request.workload;
                 break;
         case RELEASE_LOST:
-                asked = may_be_lost(brute, work, input);
+                asked = may_be_lost(brute, work, input) ||
+                        (input->kind == INPUT_LOST && work->placed > 0 &&
+                         input->workload == work->request.workload);
                 break;
         case RELEASE_STOPPED:
         case RELEASE_DRAINED:
@@ -218,12 +220,17 @@ static bool apply_released(struct brute *brute, const struct fact *fact, const s
         return true;
 }
 
-/* Without a policy only what ended badly waits again. */
+/* Without a policy only what ended badly waits again, and what was asked to. */
 static bool apply_requeued(struct brute *brute, const struct fact_requeued *fact,
                            const struct input *input, char *why, size_t why_size)
 {
         struct brute_work *work = brute_work(brute, fact->workload);
 
+        if (work && work->placed > 0 && fact->cause == RELEASE_ASKED &&
+            input->kind == INPUT_STOPPED && input->workload == fact->workload) {
+                free_work(brute, work);
+                return true;
+        }
         if (!work || work->placed == 0 || work->request.retries == 0 ||
             fact->cause != RELEASE_FAILED || input->kind != INPUT_FAILED ||
             input->workload != fact->workload)
@@ -345,13 +352,16 @@ bool brute_apply(struct brute *brute, const struct fact *fact, const struct inpu
                 return true;
         case FACT_FREEZE_IN:
                 return apply_freeze(brute, &fact->freeze, why, why_size);
+        case FACT_NOTICED:
+                return (input->kind == INPUT_STOP_ASKED &&
+                        fact->noticed.workload == input->stop.workload) ||
+                       REFUSE("a workload is told to stop, and nobody asked for it");
         case FACT_IDLE_WARNED:
         case FACT_STANDING_SET:
         case FACT_PROMISES_SEEN:
         case FACT_RESCUED:
         case FACT_PLANNED:
         case FACT_PLACE_KEPT:
-        case FACT_NOTICED:
         case FACT_NOTICE_WITHDRAWN:
         case FACT_PLAN_ENDED:
         case FACT_NODE_HELD:

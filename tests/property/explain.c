@@ -5,7 +5,8 @@
  * What is checked: the state stays as it is and what is decided later, too; a verdict each, and
  * none says STARTING of what the queue's turn has left waiting; nodes add up; the place in the
  * order is the one that order_before() gives; every nearest unblock, carried out on the same
- * history lived once more, starts the workload, and the line to copy says that; what explain_request() and explain_fits() say of a
+ * history lived once more, starts the workload, and the line to copy says that; what
+ * explain_request() and explain_fits() say of a
  * request is what becomes of it; a tenant's text holds no foreign name, and does not change when
  * they do.
  */

@@ -92,7 +92,8 @@ static bool is_met(const struct explained_unblock *unblock, const struct workloa
         const struct form *form = &settled.form;
         unsigned changes = unblock->changes;
 
-        return request_settle(&settled, NULL) == 0 && got->request.form.members == form->members && need->devices == want->devices &&
+        return request_settle(&settled, NULL) == 0 &&
+               got->request.form.members == form->members && need->devices == want->devices &&
                need->ask == want->ask &&
                (!(changes & CHANGE_PROFILE) ||
                 strcmp(vocab_text(vocab, need->profile),
@@ -159,8 +160,8 @@ bool explain_try_holds(const struct explanation *it, const struct state *state,
         int rc = good ? change(it, state, words + 3, count - 3, vocab, &workload, &err) : -1;
         good = rc == 0 && is_met(unblock, workload, vocab, state);
         if (!good)
-                (void)snprintf(why, why_size, "workload %s: '%s' is not what would start it: %s", id,
-                               line, err.text);
+                (void)snprintf(why, why_size, "workload %s: '%s' is not what would start it: %s",
+                               id, line, err.text);
         *ret_changes += good;
         workload_doc_free(workload);
         vocab_free(vocab);

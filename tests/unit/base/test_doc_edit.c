@@ -112,7 +112,8 @@ static void what_is_no_assignment_says_what_to_write(void **state)
 
 static void odd_texts_come_back(void **state)
 {
-        static const char odd[] = "a: \"\\u007f\\u2028\\ufeff\\\" \\\\ \\n\xc3\xa9\xf0\x9f\x98\x80\"\n"
+        static const char odd[] = "a: \"\\u007f\\u2028\\ufeff\\\" \\\\ \\n"
+                                  "\xc3\xa9\xf0\x9f\x98\x80\"\n"
                                   "\"? b\": \"-\"\n\" \": [\"\", \"null\", -1, x y, -x]\n";
         struct text written = {0};
         struct err err = {0};

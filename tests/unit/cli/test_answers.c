@@ -153,6 +153,18 @@ static void post_token(struct http_exchange *exchange, const struct route_match 
         answer(exchange, "{\"id\":3,\"token\":\"berth_secret\"}");
 }
 
+static void post_acknowledge(struct http_exchange *exchange, const struct route_match *match,
+                             void *arg)
+{
+        const char *reason = http_header(exchange, "Berth-Reason");
+
+        (void)arg;
+        if (reason && strcmp(reason, "seen") == 0 && strcmp(route_param(match, "id"), "4") == 0)
+                answer(exchange, "{\"id\":4}");
+        else
+                problem_answer(exchange, 404, &(struct err){ERR_NOT_FOUND, "no alert fires"}, NULL);
+}
+
 static void get_tokens(struct http_exchange *exchange, const struct route_match *match, void *arg)
 {
         (void)match;
@@ -223,6 +235,7 @@ static const struct route table[] = {
         {HTTP_GET, "/v1/events", "getEvents", get_events},
         {HTTP_GET, "/v1/queue", "getQueue", get_queue},
         {HTTP_GET, "/v1/usage", "getUsage", get_usage},
+        {HTTP_POST, "/v1/alerts/{id}/acknowledge", "postAcknowledge", post_acknowledge},
         {HTTP_GET, "/v1/tokens", "getTokens", get_tokens},
         {HTTP_POST, "/v1/tokens", "postToken", post_token},
         {HTTP_DELETE, "/v1/tokens/{id}", "deleteToken", delete_token},
@@ -381,6 +394,9 @@ static void other_calls_print_what_was_answered(void **state)
                 {"preempt 7 --reason repairs", 0, "7: stopping. repairs\n", ""},
                 {"usage --by tenant,day", 0, "tenant      device-hours\ntenant,day           1.5\n",
                  ""},
+                {"alerts ack 4 --reason seen", 0, "alert 4 is acknowledged\n", ""},
+                {"alerts ack 5", 3, "", "no alert fires"},
+                {"alerts ack", 2, "", "`berth alerts ack ID`"},
                 {"policy revisions", 0, "       2  ana  growth\n", ""},
                 {"policy rollback 2", 0, "policy is revision 4, the same as 2\n", ""},
                 {"policy rollback 0", 2, "", "`berth policy revisions` lists them"},
@@ -439,13 +455,17 @@ static void take_request(int listener, int *ret_fd, char ret_key[64])
         *ret_fd = fd;
 }
 
-/* Drops the first request without an answer; tells whether the second has the same key. */
-static void serve_twice(int listener)
+/* Drops the first request without an answer, or is busy; tells whether the second has the same key. */
+static void serve_twice(int listener, bool is_busy)
 {
+        static const char busy[] = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n"
+                                   "Content-Length: 0\r\n\r\n";
         char first[64], second[64], text[256], json[64];
         int fd;
 
         take_request(listener, &fd, first);
+        if (is_busy && write(fd, busy, sizeof busy - 1) < 0)
+                _exit(1);
         close(fd);
         take_request(listener, &fd, second);
         snprintf(json, sizeof json, "{\"id\":1,\"state\":\"%s\"}",
@@ -457,9 +477,8 @@ static void serve_twice(int listener)
         _exit(write(fd, text, (size_t)length) == length ? 0 : 1);
 }
 
-static void a_lost_answer_is_asked_for_with_the_same_key(void **state)
+static void ask_twice(bool is_busy)
 {
-        (void)state;
         struct sockaddr_un address = {.sun_family = AF_UNIX};
         char url[96];
         int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -469,7 +488,7 @@ static void a_lost_answer_is_asked_for_with_the_same_key(void **state)
         fflush(NULL);
         pid_t child = fork();
         if (child == 0)
-                serve_twice(listener);
+                serve_twice(listener, is_busy);
         close(listener);
         snprintf(url, sizeof url, "unix:%s", path_of("raw.sock"));
         setenv("BERTH_URL", url, 1);
@@ -481,6 +500,13 @@ static void a_lost_answer_is_asked_for_with_the_same_key(void **state)
         snprintf(url, sizeof url, "unix:%s", path_of("s.sock"));
         setenv("BERTH_URL", url, 1);
         unlink(path_of("raw.sock"));
+}
+
+static void a_lost_answer_is_asked_for_with_the_same_key(void **state)
+{
+        (void)state;
+        ask_twice(false);
+        ask_twice(true);                /* a server that is busy gets a second chance, too */
 }
 
 static int open_all(void **state)

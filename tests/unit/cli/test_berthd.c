@@ -159,6 +159,46 @@ static void what_is_wrong_is_refused_with_the_way_out(void **state)
         unlink(path_of("scenario.yaml"));
 }
 
+static void what_is_planned_stands_beside(void **state)
+{
+        (void)state;
+        static const struct child_row rows[] = {
+                {"reservation list", 0, "nothing is reserved that you may see\n", ""},
+                {"reservation create launch --tenant web --devices H100-80=2 "
+                 "--from 2030-01-04T08:00Z --until 2030-01-05T08:00Z --unused keep --dry-run", 0,
+                 "reservation launch: policy would be revision ", ""},
+                {"reservation create launch --tenant web --devices H100-80=2 "
+                 "--from 2030-01-04T08:00Z --until 2030-01-05T08:00Z --unused keep", 0,
+                 "reservation launch: policy is revision ", ""},
+                {"reservation list", 0, "launch  web     planned  H100-80 2  ", ""},
+                {"policy show", 0, "---\nkind: Reservation\nname: \"launch\"\n", ""},
+                {"reservation create x --tenant web --devices 2", 2, "", "write MODEL=N"},
+                {"reservation create x --tenant web", 2, "", "say how many: --devices MODEL=N"},
+                {"reservation create x --tenant wob --devices H100-80=2 "
+                 "--from 2030-01-04T08:00Z --until 2030-01-05T08:00Z", 2, "",
+                 "field 'tenant'"},
+                {"apply @/policy.yaml", 0, "policy is revision ", ""},
+                {"reservation delete launch --reason off", 0, "reservation launch: policy is", ""},
+                {"reservation delete launch", 3, "", "there is no Reservation 'launch'"},
+                {"submit --tenant web -d 1 --model H100-80 --name stays -- sleep 60", 0,
+                 "stays: running\n", ""},
+                {"maintenance create fans --from 2030-01-04T08:00Z --until 2030-01-05T08:00Z "
+                 "--reason fans --dry-run", 0, "what runs there now:\n", ""},
+                {"apply @/fans.yaml", 0, "maintenance fans: pool is revision ", ""},
+                {"maintenance list", 0, "fans  planned  n1     2030-01-04T08:00:00.000Z  ", ""},
+                {"maintenance delete fans", 0, "maintenance fans: pool is revision ", ""},
+                {"maintenance list", 0, "no maintenance is planned\n", ""},
+                {"move stays --to n9", 3, "", "there is no node 'n9'"},
+                {"move stays --to n1 --dry-run", 2, "", "lies on node 'n1' already"},
+                {"move stays", 4, "", "no other node has room for workload"},
+                {"cancel stays", 0, "", ""},
+        };
+        put("fans.yaml", "kind: Maintenance\nname: fans\nnodes: n1\n"
+                         "from: 2030-01-04T08:00Z\nuntil: 2030-01-05T08:00Z\n");
+        check(rows, ARRAY_LEN(rows));
+        unlink(path_of("fans.yaml"));
+}
+
 static void documents_are_applied_once(void **state)
 {
         (void)state;
@@ -356,6 +396,7 @@ int main(void)
                 cmocka_unit_test(work_goes_its_way),
                 cmocka_unit_test(what_is_wrong_is_refused_with_the_way_out),
                 cmocka_unit_test(documents_are_applied_once),
+                cmocka_unit_test(what_is_planned_stands_beside),
                 cmocka_unit_test(operators_drain_and_freeze),
                 cmocka_unit_test(waiting_ends_with_the_work),
                 cmocka_unit_test(ctrl_c_leaves_the_work_running),

@@ -3,9 +3,11 @@
 
 #include <locale.h>
 
+#include "cli/alerts.h"
 #include "cli/ask.h"
 #include "cli/json_in.h"
 #include "cli/pool_show.h"
+#include "cli/report.h"
 #include "cli/status.h"
 #include "cli/submit.h"
 #include "cli/quarantine.h"
@@ -194,6 +196,58 @@ static void usage_has_the_columns_that_were_asked_for(void **state)
         }
 }
 
+static void alerts_are_told_in_words(void **state)
+{
+        (void)state;
+        static const char json[] =
+                "{'alerts': [{'id': 2, 'kind': 'broken_promise', 'severity': 'critical', "
+                "'subject': 'web', 'measure': 'ms', 'value': 960000, 'threshold': 900000, "
+                "'since': '2027-01-04', 'acknowledged': null, 'resolved': null, 'text': 'waits'}, "
+                "{'id': 7, 'kind': 'fragmentation', 'severity': 'warning', 'subject': 'T4', "
+                "'measure': 'share', 'value': 0.31, 'threshold': 0.25, 'since': '2027-01-05', "
+                "'acknowledged': '2027-01-06', 'resolved': null, 'text': 'in pieces'}, "
+                "{'id': 1, 'kind': 'store_failed', 'severity': 'critical', 'subject': 'store', "
+                "'measure': 'state', 'value': null, 'threshold': null, 'since': '2027-01-01', "
+                "'acknowledged': null, 'resolved': '2027-01-02', 'text': 'full'}]}";
+        char *text = print(alerts_print, &alerts_command, "alerts", 160, json);
+        check_has(text, " 2  critical  broken_promise  web    firing");
+        check_has(text, "16 min     15 min  waits\n");
+        check_has(text, " 7  warning   fragmentation   T4     acknowledged");
+        check_has(text, "0.31       0.25  in pieces\n");
+        check_has(text, " 1  critical  store_failed    store  over");
+        free(text);
+        text = print(pool_print, &pool_command, "pool", 80,
+                     "{'nodes': 1, 'devices': 2, 'models': [], 'alerts': {'firing': 3, "
+                     "'critical': 1, 'unacknowledged': 2}}");
+        check_has(text, "3 alerts, 1 critical, 1 acknowledged; `berth alerts` lists them\n");
+        free(text);
+        text = print(pool_print, &pool_command, "pool", 80,
+                     "{'nodes': 1, 'devices': 2, 'models': [], 'alerts': {'firing': 0}}");
+        assert_null(strstr(text, "alert"));
+        free(text);
+}
+
+static void a_report_tells_waits_causes_and_losses(void **state)
+{
+        (void)state;
+        static const char json[] =
+                "{'from': '2027-01-01T00:00:00.000Z', 'until': '2027-02-01T00:00:00.000Z', "
+                "'rows': [{'tenant': 'web', 'starts': 10, 'wait_ms': 50000, "
+                "'waits_below': {'1': 6, '8': 3, '64': 1}, 'refused': {'LIMIT': 2}, "
+                "'ended': {'exited': 9}, 'stopped': {}, 'lost': {'for_promise': '1.5'}, "
+                "'reserved': {'promised': '4', 'used': '3'}}, "
+                "{'tenant': null, 'starts': 0, 'refused': {'LIMIT': 1, 'FEASIBLE': 4}, "
+                "'lost': {'failed': '0.25'}, 'caused_loss': '2'}]}";
+        char *text = print(report_print, &report_command, "report", 120, json);
+        check_has(text, "2027-01-01 to 2027-02-01; amounts are device-hours\n");
+        check_has(text, "web         10        5 s  < 1 s  < 64 s        2      9    1.50\n");
+        check_has(text, "refused        LIMIT 3, FEASIBLE 4\n");
+        check_has(text, "work lost      for_promise 1.50 h, failed 0.25 h\n");
+        check_has(text, "reservations   promised 4.00 h, used 3.00 h\n");
+        assert_null(strstr(text, "stopped"));
+        free(text);
+}
+
 static void lists_that_are_empty_say_so(void **state)
 {
         (void)state;
@@ -208,6 +262,8 @@ static void lists_that_are_empty_say_so(void **state)
                 {tokens_print, &token_command, "token list", "there is no token"},
                 {quarantine_print, &quarantine_command, "quarantine list", "nothing has crashed"},
                 {pool_print, &pool_command, "pool", "there is no device\n"},
+                {alerts_print, &alerts_command, "alerts", "nothing needs anybody's attention\n"},
+                {report_print, &report_command, "report", "nothing happened in that time\n"},
                 {submit_print_dry, &submit_command, "submit", "nothing was submitted\n"},
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -241,6 +297,8 @@ int main(void)
                 cmocka_unit_test(what_a_server_says_cannot_move_the_cursor),
                 cmocka_unit_test(devices_that_look_alike_stand_in_one_line),
                 cmocka_unit_test(usage_has_the_columns_that_were_asked_for),
+                cmocka_unit_test(alerts_are_told_in_words),
+                cmocka_unit_test(a_report_tells_waits_causes_and_losses),
                 cmocka_unit_test(lists_that_are_empty_say_so),
                 cmocka_unit_test(long_words_are_cut_between_characters),
         };

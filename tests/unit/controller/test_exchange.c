@@ -506,6 +506,50 @@ static void a_replica_that_ended_comes_back(void **state)
         expect_row(submitted.first_id, "cancelled");
 }
 
+/* Each has all of the notice, to save what it has to. */
+static void a_member_that_leaves_in_a_notice_takes_nobody_with_it(void **state)
+{
+        (void)state;
+        uint64_t id = tell_one();
+        char node[4][8];
+        for (unsigned m = 0; m < 4; m++)
+                snprintf(node[m], sizeof node[m], "%s", node_of(id, m));
+        report(node[0], run(id, 0, BADLY));
+        world_tick(&world, 1000);
+        for (unsigned m = 1; m < 4; m++) {
+                json_t *stop = json_object_get(say(id, m, RUNNING), "stop");
+                assert_string_equal(json_string_value(json_object_get(stop, "cause")), "preemption");
+                assert_int_equal(json_integer_value(json_object_get(stop, "until_ms")),
+                                 notice_of(id));
+        }
+        for (unsigned m = 1; m < 4; m++)
+                report(node[m], run(id, m, TERMED));
+        assert_int_equal(world_work(&world, id)->epoch, 0);
+        assert_int_equal(world_work(&world, id)->stops, 1);
+        expect_row(id, "live");
+}
+
+/* Then the gang is broken, by our doing: it waits again. */
+static void a_notice_withdrawn_after_a_member_left_is_no_failure(void **state)
+{
+        (void)state;
+        uint64_t id = tell_one(), epoch = world_work(&world, id)->epoch;
+        char node[4][8];
+        for (unsigned m = 0; m < 4; m++)
+                snprintf(node[m], sizeof node[m], "%s", node_of(id, m));
+        report(node[0], run(id, 0, BADLY));
+        for (uint64_t other = 1; other <= 4; other++)
+                if (other != id && world_work(&world, other) && !world_work(&world, other)->epoch)
+                        assert_int_equal(world_cancel(&world, other, NULL), 0);
+        world_settle(&world);
+        assert_int_equal(notice_of(id), 0);
+        world_tick(&world, 1000);
+        for (unsigned m = 1; m < 4; m++)
+                report(node[m], run(id, m, TERMED));
+        expect_row(id, "live");
+        assert_true(world_work(&world, id)->epoch != epoch);
+}
+
 /* ---- silence ---- */
 
 static void others_report(const char *but)
@@ -821,6 +865,8 @@ int main(void)
                 T(a_gang_goes_when_all_of_it_is_ready),
                 T(a_gang_ends_as_a_whole),
                 T(what_exits_well_after_term_waits_again),
+                T(a_member_that_leaves_in_a_notice_takes_nobody_with_it),
+                T(a_notice_withdrawn_after_a_member_left_is_no_failure),
                 T(a_gang_fails_as_its_first_member_did),
                 T(a_replica_that_ended_comes_back),
                 T(a_member_that_ended_well_lets_the_others_go_on),

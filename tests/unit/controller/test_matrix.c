@@ -132,6 +132,7 @@ static const struct row {
         {"getAlerts", ANYONE, "?state=all", NULL, false},
         {"postAcknowledge", OPERATE, "", "", false},
         {"getUsage", ANYONE, "?by=tenant,class", NULL, false},
+        {"getReview", ANYONE, "?by=tenant,class", NULL, false},
         {"getEvents", ANYONE, "?after=0", NULL, true},
         {"postToken", MAKE_TOKEN, "", "", false},
         {"getTokens", ANYONE, "", NULL, false},
@@ -374,6 +375,7 @@ static void a_tenant_that_is_asked_for_is_seen_only_by_its_own(void **state)
                 "/v1/queue?tenant=zebra", "/v1/tenants?tenant=zebra", "/v1/notices?tenant=zebra",
                 "/v1/usage?tenant=zebra", "/v1/fits?tenant=zebra",    "/v1/events?tenant=zebra",
                 "/v1/reservations?tenant=zebra",
+                "/v1/review?tenant=zebra",
         };
         for (size_t p = 0; p < ARRAY_LEN(paths); p++)
                 for (unsigned role = 0; role <= MANAGER; role++) {

@@ -155,7 +155,8 @@ static void a_dry_run_tells_what_has_to_stop(void **state)
 static void what_cannot_be_says_why(void **state)
 {
         (void)state;
-        refused(BESIDE_RESERVATION, "room", NULL, 0, ERR_NOT_FOUND, "there is no Reservation 'room'");
+        refused(BESIDE_RESERVATION, "room", NULL, 0, ERR_NOT_FOUND,
+                "there is no Reservation 'room'");
         refused(BESIDE_RESERVATION, "hall", room, 0, ERR_INPUT,
                 "this is no document 'kind: Reservation' with the name 'hall'");
         refused(BESIDE_RESERVATION, "room", room, 99, ERR_EXISTS,

@@ -144,27 +144,47 @@ static void crash_by_submit(void)
 
 /* ---- marks ---- */
 
-static uint64_t mark_of(const char *head, const char *body)
+static struct quarantine_marks marks_of(const char *head, const char *body)
 {
         return quarantine_mark(CRASH_INPUT, head, strlen(head), body, strlen(body));
 }
 
-static void what_means_the_same_has_the_same_mark(void **state)
+static void what_is_the_same_has_a_mark_in_common(void **state)
 {
         (void)state;
-        char *first = submitted(1, 2, job), *again = submitted(99, 2, job),
-             *theirs = submitted(1, 3, job), *other = submitted(1, 2, "kind: Workload\n");
-        assert_int_equal(mark_of("submitted", first), mark_of("submitted", again));
-        assert_int_not_equal(mark_of("submitted", first), mark_of("submitted", theirs));
-        assert_int_not_equal(mark_of("submitted", first), mark_of("submitted", other));
-        assert_int_equal(mark_of("exited", "{\"input\":\"exited\",\"workload\":5}"),
-                         mark_of("exited", "{\"workload\":5,\"input\":\"exited\"}"));
-        assert_int_not_equal(mark_of("exited", "{\"input\":\"exited\",\"workload\":5}"),
-                             mark_of("exited", "{\"input\":\"exited\",\"workload\":6}"));
-        assert_int_not_equal(mark_of("a", ""), mark_of("b", ""));
-        char *all[] = {first, again, theirs, other};
-        for (size_t i = 0; i < ARRAY_LEN(all); i++)
-                mem_free(all[i]);
+        static const struct { const char *a, *b; bool same; } rows[] = {
+#define REQUEST(rest) "{\"input\":\"submitted\",\"request\":{" rest
+#define NAMED(name) "},\"document\":\"name: " name "\"}"
+                {REQUEST("\"workload\":1" NAMED("a")),
+                 REQUEST("\"workload\":9" NAMED("a")), true},
+                /* A sweep: other names, and the engine sees the same. */
+                {REQUEST("\"workload\":1" NAMED("a")),
+                 REQUEST("\"workload\":9" NAMED("b")), true},
+                /* Words that were numbered in another order; a start that was "in an hour". */
+                {REQUEST("\"need\":{\"where\":1}" NAMED("a")),
+                 REQUEST("\"need\":{\"where\":2}" NAMED("a")), true},
+                {REQUEST("\"start_ms\":1" NAMED("a")),
+                 REQUEST("\"start_ms\":2" NAMED("b")), true},
+                {REQUEST("\"need\":{\"where\":1}" NAMED("a")),
+                 REQUEST("\"need\":{\"where\":2}" NAMED("b")), false},
+                {REQUEST("\"tenant\":1" NAMED("a")), REQUEST("\"tenant\":2" NAMED("a")), false},
+                /* The later tasks of an array bring no document. */
+                {REQUEST("\"workload\":1,\"array\":3}}"),
+                 REQUEST("\"workload\":2,\"array\":4}}"), true},
+                {"{\"input\":\"exited\",\"workload\":5}",
+                 "{\"workload\":5,\"input\":\"exited\"}", true},
+                {"{\"input\":\"exited\",\"workload\":5}",
+                 "{\"input\":\"exited\",\"workload\":6}", false},
+                {"", "", true}, {"x", "y", false}, {"[1]", "[2]", false},
+        };
+        for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
+                const struct quarantine_marks a = marks_of("k", rows[r].a),
+                                              b = marks_of("k", rows[r].b),
+                                              other = marks_of("l", rows[r].b);
+                if (quarantine_is_same(&a, &b) != rows[r].same)
+                        fail_msg("%s, %s", rows[r].a, rows[r].b);
+                assert_false(quarantine_is_same(&a, &other));
+        }
 }
 
 /* ---- the list ---- */
@@ -313,6 +333,58 @@ static void where_the_list_is_full_the_oldest_suspect_makes_room(void **state)
         assert_null(entry_at(QUARANTINE_MAX));
         assert_true(entry_at(0)->is_held);
         assert_string_equal(entry_at(1)->kind, "GET /v1/1");
+}
+
+/* ---- agents, whose reports nobody can take back ---- */
+
+static int begin_agents(void **state)
+{
+        (void)state;
+        world_init(&world, "quarantine");
+        world_furnish(&world);
+        json_decref(world_report(&world, "n1", "[]"));
+        open_again();
+        crash_ms = world.now_ms;
+        return 0;
+}
+
+static bool report(const char *phase, uint64_t first, uint64_t second)
+{
+        char runs[400];
+        const struct work *a = world_work(&world, first), *b = world_work(&world, second);
+        snprintf(runs, sizeof runs,
+                 "[{\"workload\":%u,\"member\":0,\"epoch\":%u,%s},"
+                 "{\"workload\":%u,\"member\":0,\"epoch\":%u,%s}]",
+                 (unsigned)first, a ? (unsigned)a->epoch : 0, phase, (unsigned)second,
+                 b ? (unsigned)b->epoch : 0, phase);
+        json_t *answer = world_report(&world, "n1", runs);
+        json_decref(answer);
+        return answer != NULL;
+}
+
+static void an_end_that_is_held_holds_up_nobody_else(void **state)
+{
+        (void)state;
+        char body[64], row[32], detail[512];
+        uint64_t bad = world_job(&world, "web", "bad", 1),
+                 good = world_job(&world, "web", "good", 1);
+        assert_true(report("\"phase\":\"running\"", bad, good));
+        snprintf(body, sizeof body, "{\"input\":\"exited\",\"workload\":%u}", (unsigned)bad);
+        crash("input", "exited", body);
+        crash("input", "exited", body);
+        assert_true(report("\"phase\":\"exited\",\"exit_code\":0", bad, good));
+        world_row(&world, good, row, detail);
+        assert_string_equal(row, "succeeded");
+        world_tick(&world, 1000);
+        assert_true(world_work(&world, bad)->quarantined);
+        assert_true(report("\"phase\":\"exited\",\"exit_code\":0", bad, good));
+        struct act *act = world_act(&world);
+        assert_int_equal(quarantine_release(quarantine, act, entry_at(0)->id, NULL), 0);
+        world_commit(&world, act, NULL);
+        world_settle(&world);
+        world_tick(&world, 1000);               /* told again, by itself */
+        world_row(&world, bad, row, detail);
+        assert_string_equal(row, "succeeded");
 }
 
 /* ---- the handler ---- */
@@ -481,7 +553,7 @@ static void records_that_are_cut_or_no_records(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_means_the_same_has_the_same_mark),
+                cmocka_unit_test(what_is_the_same_has_a_mark_in_common),
                 cmocka_unit_test_setup_teardown(the_third_try_is_refused, begin, end),
                 cmocka_unit_test_setup_teardown(it_outlives_the_controller_and_its_release_does_too,
                                                 begin, end),
@@ -494,6 +566,8 @@ int main(void)
                                                 end),
                 cmocka_unit_test_setup_teardown(
                         where_the_list_is_full_the_oldest_suspect_makes_room, begin, end),
+                cmocka_unit_test_setup_teardown(an_end_that_is_held_holds_up_nobody_else,
+                                                begin_agents, end),
                 cmocka_unit_test(a_crash_of_each_kind_is_written_down),
                 cmocka_unit_test(another_thread_blames_nothing),
                 cmocka_unit_test(records_that_are_cut_or_no_records),

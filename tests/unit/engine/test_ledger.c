@@ -295,6 +295,7 @@ static void restarts_and_overdue_endings_are_not_work(void **state)
         assert_true(bucket("V100-16", BUCKET_UNMEASURED) == D * 4000);
         assert_true(bucket("V100-16", BUCKET_DRAINING) == D * 2000);
         assert_true(row("b", METHOD_WHOLE, STANDING_STANDARD)->lost[LOSS_TIMED_OUT] == D * 4000);
+        assert_int_equal(row("b", METHOD_WHOLE, STANDING_STANDARD)->stops, 0);   /* nobody took it */
 }
 
 static void a_stop_is_charged_to_whom_it_was_for(void **state)
@@ -319,6 +320,7 @@ static void a_stop_is_charged_to_whom_it_was_for(void **state)
         const struct ledger_row *b = row("b", METHOD_WHOLE, STANDING_STANDARD);
         assert_true(b->buckets[BUCKET_UNMEASURED] == D * (30000 + 35000));
         assert_true(b->lost[LOSS_PROTECT] == D * 30000);
+        assert_int_equal(b->stops, 1);
         const struct ledger_row *a = row("a", METHODS_END, STANDINGS_END);
         assert_true(a->caused == D * 30000);
         assert_true(row("a", METHOD_WHOLE, STANDING_PROTECTED)->buckets[BUCKET_UNMEASURED] ==

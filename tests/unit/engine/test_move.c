@@ -1,4 +1,6 @@
 /* Running work that is moved: its place there is kept before it is told, and it starts at it. */
+#include "base/text.h"
+#include "proto/state_image.h"
 #include "tests/unit/engine/pool_policy.h"
 
 static const char rules[] = "kind: Policy\n"
@@ -71,10 +73,13 @@ static void it_starts_at_its_place_when_it_has_stopped(void **state)
 /* Its own use of its limit is not in its way. */
 static void it_holds_no_more_than_before(void **state)
 {
+        struct policy_doc *before = policy;
+
         (void)state;
         set_policy("kind: Policy\npreset: protected\n"
                    "classes: {c: {rank: 1, methods: [whole], stop: never, notice: 10m}}\n"
                    "tenants: {u: {protect: {T4: 2}, limit: {any: 2}}, v: {}}\n");
+        policy_doc_free(before);
         assert_int_equal(work(1)->standing, STANDING_PROTECTED);
         must_move(1, 0, "n2");
         leave(INPUT_STOPPED, 1);
@@ -104,6 +109,25 @@ static void where_there_is_no_place_it_stays(void **state)
         must(&(struct input){.kind = INPUT_FREEZE_SET, .freeze = {0, false}});
         must_move(1, 0, NULL);
         fails(1, 0, NULL, ERR_EXISTS, "already");
+}
+
+/* The same as bytes: a snapshot may be made while it is told. */
+static void a_snapshot_has_it_under_way(void **state)
+{
+        (void)state;
+        struct text image = {0};
+        struct state *back;
+        struct err err = {0};
+
+        must_move(1, M, NULL);
+        state_image_write(pool, &image);
+        assert_false(image.failed);
+        if (state_image_read(image.bytes, image.size, models, policy->tenancy, &back, &err) < 0)
+                fail_msg("%s", err.text);
+        assert_int_equal(state_hash(back), state_hash(pool));
+        state_check(back);
+        state_free(back);
+        text_done(&image);
 }
 
 static void what_becomes_of_its_place(void **state)
@@ -163,6 +187,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(it_holds_no_more_than_before, open_two,
                                                 close_with_policy),
                 cmocka_unit_test_setup_teardown(where_there_is_no_place_it_stays, open_two,
+                                                close_with_policy),
+                cmocka_unit_test_setup_teardown(a_snapshot_has_it_under_way, open_two,
                                                 close_with_policy),
                 cmocka_unit_test_setup_teardown(what_becomes_of_its_place, open_two,
                                                 close_with_policy),

@@ -1,4 +1,4 @@
-/* Small documents behind a large one: set, taken away, carried over, and the large one as it was. */
+/* Small documents behind a large one: set, taken away, carried over; and the large one stays. */
 #include "tests/unit/check.h"
 
 #include "base/err.h"

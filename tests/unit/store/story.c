@@ -12,6 +12,7 @@
 #include "store/keys.h"
 #include "store/log.h"
 #include "store/objects.h"
+#include "store/review.h"
 #include "store/rollup.h"
 #include "store/snapshot.h"
 #include "store/store.h"
@@ -80,6 +81,8 @@ bool story_key(unsigned number, char ret_key[32], uint8_t ret_request[32])
         key_request_hash("submit", ret_key, strlen(ret_key), ret_request);
         return number % 3 == 0;
 }
+
+unsigned story_without_review;
 
 static int64_t usage_of(unsigned number)
 {
@@ -176,6 +179,10 @@ static void add_rest(struct batch *batch, unsigned number)
                                 .tenant = "research/nlp", .class = "training",
                                 .method = "whole", .bucket = "delivered",
                                 .unit_ms = usage_of(number)};
+        const struct review_row day = {.day_ms = at_ms - at_ms % REVIEW_DAY_MS,
+                                       .tenant = "research/nlp", .class = "training",
+                                       .model = "H100-80", .measure = "wait_ms", .detail = "",
+                                       .amount = usage_of(number)};
         char key[32];
         struct err err = {0};
 
@@ -184,6 +191,8 @@ static void add_rest(struct batch *batch, unsigned number)
                 must(batch_set_key(batch, &entry, &err), &err);
         }
         must(batch_add_usage(batch, &row, &err), &err);
+        if (number > story_without_review)
+                must(batch_add_review(batch, &day, &err), &err);
         add_objects(batch, number);
 }
 
@@ -325,6 +334,26 @@ static void check_objects(struct store *store, unsigned number, const char *wher
                          look.policies, number);
 }
 
+static int add_review(void *self, const struct review_row *row, struct err *err)
+{
+        (void)err;
+        *(int64_t *)self += row->amount;
+        return 0;
+}
+
+static void check_review(struct store *store, unsigned number, const char *where)
+{
+        int64_t amount = 0, wanted = 0;
+        struct err err = {0};
+
+        for (unsigned i = story_without_review + 1; i <= number; i++)
+                wanted += usage_of(i);
+        must(review_each(store, add_review, &amount, &err), &err);
+        if (amount != wanted)
+                fail_msg("%s: review %lld after batch %u instead of %lld", where,
+                         (long long)amount, number, (long long)wanted);
+}
+
 static int add_usage(void *self, const struct usage_row *row, struct err *err)
 {
         (void)err;
@@ -369,6 +398,7 @@ unsigned story_check(struct store *store, const char *where)
                 fail_msg("%s: usage %lld after batch %d instead of %lld", where,
                          (long long)usage, number,
                          (long long)story_usage((unsigned)number));
+        check_review(store, (unsigned)number, where);
         check_objects(store, (unsigned)number, where);
         check_snapshot(store, last, where);
         return (unsigned)number;

@@ -37,6 +37,8 @@ bool story_key(unsigned number, char ret_key[32], uint8_t ret_request[32]);
 
 /* Unit-milliseconds of the story's tenant in all hours after so many batches. */
 int64_t story_usage(unsigned number);
+/* So many first batches have no rows of the review: a store of version 1 had none. */
+extern unsigned story_without_review;
 
 /* The object that batch `number` puts, as it is after batch `last`: the next batch changes it, and
  * the one behind ends it. Every fifth batch puts a policy too, which stays. `body` and `name` have

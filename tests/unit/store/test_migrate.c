@@ -90,6 +90,7 @@ static void a_store_of_version_1_is_read_whole_and_goes_on(void **state)
         struct store *store;
         struct err err = {0};
         restore_fixture(path);
+        story_without_review = BATCHES;
         store = story_open(path, NULL);
         assert_int_equal(story_check(store, "version 1"), BATCHES);
         if (store_check(store, NULL, NULL, NULL, &report, &err) < 0)
@@ -101,6 +102,7 @@ static void a_store_of_version_1_is_read_whole_and_goes_on(void **state)
         assert_int_equal(report.objects, BATCHES + BATCHES / 5);
         assert_int_equal(report.keys, BATCHES / 3);
         assert_true(report.usage_rows > 0);
+        assert_int_equal(report.review_rows, 0);
         story_commit(store, BATCHES + 1, BATCHES + 4);
         assert_int_equal(story_check(store, "continued"), BATCHES + 4);
         store_close(store);

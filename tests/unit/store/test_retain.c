@@ -13,6 +13,7 @@
 #include "store/objects.h"
 #include "store/prune.h"
 #include "store/retain.h"
+#include "store/review.h"
 #include "store/rollup.h"
 #include "store/snapshot.h"
 #include "store/store.h"
@@ -55,6 +56,9 @@ static void add_day(struct store *store, int number)
                                       .reason = "", .body = "x", .size = 1};
         const struct usage_row row = {.hour_ms = day(number), .model = "m", .tenant = "t",
                                       .class = "", .method = "", .bucket = "free", .unit_ms = 1};
+        const struct review_row what = {.day_ms = day(number), .tenant = "t", .class = "",
+                                        .model = "m", .measure = "starts", .detail = "",
+                                        .amount = 1};
         const struct object object = {.kind = OBJECT_WORKLOAD, .id = (uint64_t)number,
                                       .tenant = "t", .name = "n", .class = "", .owner = "",
                                       .state = "succeeded", .detail = "",
@@ -65,6 +69,7 @@ static void add_day(struct store *store, int number)
         struct err err = {0};
         assert_int_equal(batch_add_record(batch, &record, NULL), 0);
         assert_int_equal(batch_add_usage(batch, &row, NULL), 0);
+        assert_int_equal(batch_add_review(batch, &what, NULL), 0);
         assert_int_equal(batch_put_object(batch, &object, NULL), 0);
         if (commit_batches(store, batch, 1, &head, &err) < 0)
                 fail_msg("%s", err.text);
@@ -223,6 +228,7 @@ static void usage_goes_by_whole_months(void **state)
         rules.usage_months = 3;         /* 2028-02-05 less three: from 2027-11-01, day 304 */
         retain(store, rules, &told);
         assert_int_equal(told.usage_rows, 303);
+        assert_int_equal(told.review_rows, 303);
         store_close(store);
 }
 

@@ -1,0 +1,173 @@
+#include "store/review.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <sqlite3.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "store/sql.h"
+#include "store/store_impl.h"
+
+int review_check(const struct review_row *row, struct err *err)
+{
+        int rc;
+
+        if ((rc = text_check("review: tenant", row->tenant, ROLLUP_NAME_MAX, err)) < 0 ||
+            (rc = text_check("review: class", row->class, ROLLUP_NAME_MAX, err)) < 0 ||
+            (rc = text_check("review: model", row->model, ROLLUP_NAME_MAX, err)) < 0 ||
+            (rc = text_check("review: measure", row->measure, ROLLUP_NAME_MAX, err)) < 0 ||
+            (rc = text_check("review: detail", row->detail, ROLLUP_NAME_MAX, err)) < 0)
+                return rc;
+        if (row->day_ms % REVIEW_DAY_MS != 0)
+                return err_set(err, ERR_INPUT, "review: %" PRId64 " ms is not the start of a day",
+                               row->day_ms);
+        return 0;
+}
+
+static int put(struct store *store, enum store_statement which, const struct review_row *row,
+               struct err *err)
+{
+        sqlite3_stmt *statement;
+        int rc = store_statement(store, which, &statement, err);
+
+        if (rc < 0)
+                return rc;
+        sql_bind_i64(statement, 1, row->day_ms);
+        sql_bind_text(statement, 2, row->tenant);
+        sql_bind_text(statement, 3, row->class);
+        sql_bind_text(statement, 4, row->model);
+        sql_bind_text(statement, 5, row->measure);
+        sql_bind_text(statement, 6, row->detail);
+        sql_bind_i64(statement, 7, row->amount);
+        return sql_done(statement, err);
+}
+
+/* As rollup_add(). */
+int review_add(struct store *store, const struct review_row *row, struct err *err)
+{
+        int rc = put(store, STATEMENT_REVIEW_RAISE, row, err);
+
+        if (rc == 0 && sqlite3_changes64(store->db) == 0)
+                rc = put(store, STATEMENT_REVIEW_ADD, row, err);
+        if (rc < 0)
+                return err_prefix(err, "review of tenant '%s', day %" PRId64, row->tenant,
+                                  row->day_ms);
+        return rc;
+}
+
+int review_forget(struct store *store, int64_t before_ms, uint32_t rows_max, struct err *err)
+{
+        sqlite3_stmt *statement;
+
+        assert(rows_max > 0);
+        int rc = store_statement(store, STATEMENT_REVIEW_FORGET, &statement, err);
+        if (rc < 0)
+                return rc;
+        sql_bind_i64(statement, 1, before_ms);
+        sql_bind_i64(statement, 2, rows_max);
+        if ((rc = sql_done(statement, err)) < 0)
+                return rc;
+        return sqlite3_changes64(store->db) == rows_max;
+}
+
+int review_each(struct store *store, review_visit *visit, void *self, struct err *err)
+{
+        static const char text[] = "SELECT day_ms, tenant, class, model, measure, detail, amount"
+                                   " FROM review_days ORDER BY 1, 2, 3, 4, 5, 6";
+        sqlite3_stmt *statement;
+        int rc = sql_prepare(store->db, text, &statement, err);
+
+        if (rc < 0)
+                return rc;
+        while ((rc = sql_step(statement, err)) > 0) {
+                struct review_row row = {
+                        .day_ms = sqlite3_column_int64(statement, 0),
+                        .tenant = (const char *)sqlite3_column_text(statement, 1),
+                        .class = (const char *)sqlite3_column_text(statement, 2),
+                        .model = (const char *)sqlite3_column_text(statement, 3),
+                        .measure = (const char *)sqlite3_column_text(statement, 4),
+                        .detail = (const char *)sqlite3_column_text(statement, 5),
+                        .amount = sqlite3_column_int64(statement, 6),
+                };
+                if (!row.tenant || !row.class || !row.model || !row.measure || !row.detail)
+                        rc = err_set(err, ERR_NOMEM, "out of memory");
+                else
+                        rc = visit(self, &row, err);
+                if (rc != 0)
+                        break;
+        }
+        sqlite3_finalize(statement);
+        return rc;
+}
+
+/* ---- sums ---- */
+
+/* Two halves of the amount, so that no sum is above int64. */
+#define HALF 1000000
+
+/* Only constants of this program stand in the text; what comes from outside is bound. */
+static void write_sums(const struct review_query *query, struct text *sql)
+{
+        text_add(sql, "SELECT %s, %s, %s, %s, measure, detail, sum(amount / %d), sum(amount %% %d),"
+                      " min(day_ms), max(day_ms)"
+                      " FROM review_days WHERE day_ms >= ?1 AND day_ms < ?2",
+                 query->by_day ? "day_ms" : "0", query->by_tenant ? "tenant" : "''",
+                 query->by_class ? "class" : "''", query->by_model ? "model" : "''", HALF, HALF);
+        if (query->tenant)
+                text_add(sql,
+                         " AND (tenant = ?3 OR substr(tenant, 1, length(?3) + 1) = ?3 || '/')");
+        if (query->measure)
+                text_add(sql, " AND measure = ?4");
+        text_add(sql, " GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6");
+}
+
+static int read_sum(sqlite3_stmt *row, struct review_sum *ret_sum, struct err *err)
+{
+        *ret_sum = (struct review_sum){
+                .day_ms = sqlite3_column_int64(row, 0),
+                .tenant = (const char *)sqlite3_column_text(row, 1),
+                .class = (const char *)sqlite3_column_text(row, 2),
+                .model = (const char *)sqlite3_column_text(row, 3),
+                .measure = (const char *)sqlite3_column_text(row, 4),
+                .detail = (const char *)sqlite3_column_text(row, 5),
+                .amount = (rollup_unit_ms)sqlite3_column_int64(row, 6) * HALF +
+                          (rollup_unit_ms)sqlite3_column_int64(row, 7),
+                .first_ms = sqlite3_column_int64(row, 8),
+                .last_ms = sqlite3_column_int64(row, 9)};
+        if (ret_sum->tenant && ret_sum->class && ret_sum->model && ret_sum->measure &&
+            ret_sum->detail)
+                return 0;
+        return err_set(err, ERR_NOMEM, "out of memory");
+}
+
+int review_sums(struct store *store, const struct review_query *query, review_see *see, void *self,
+                struct err *err)
+{
+        struct text sql = {0};
+        sqlite3_stmt *statement;
+        struct review_sum sum;
+        int rc;
+
+        write_sums(query, &sql);
+        rc = sql.failed ? err_set(err, ERR_NOMEM, "out of memory")
+                        : sql_prepare(store->db, sql.bytes, &statement, err);
+        text_done(&sql);
+        if (rc < 0)
+                return rc;
+        sql_bind_i64(statement, 1, query->from_ms);
+        sql_bind_i64(statement, 2, query->until_ms);
+        if (query->tenant)
+                sql_bind_text(statement, 3, query->tenant);
+        if (query->measure)
+                sql_bind_text(statement, 4, query->measure);
+        while ((rc = sql_step(statement, err)) > 0) {
+                rc = read_sum(statement, &sum, err);
+                if (rc == 0)
+                        rc = see(self, &sum, err);
+                if (rc)
+                        break;
+        }
+        sqlite3_finalize(statement);
+        return rc;
+}
