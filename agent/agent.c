@@ -234,7 +234,7 @@ static int find_cages(struct agent *agent, struct err *err)
 
         if (wanted && str_equal(wanted, "none"))
                 return 0;
-        int rc = cage_open(wanted, agent->cages, err);
+        int rc = cage_open(wanted, agent->setup->state, agent->cages, err);
         if (rc == 0) {
                 agent->launch.cages = agent->cages;
                 return 0;
@@ -316,6 +316,8 @@ static void tear_down(struct agent *agent)
                         close(agent->lives[i].control);
         exchange_free(agent->answer);
         runs_free(agent->runs);
+        if (agent->cages[0])
+                cage_close(agent->cages);
         folder_close(agent->folder);
         if (agent->signals >= 0)
                 close(agent->signals);

@@ -89,7 +89,21 @@ static int default_base(char ret_base[CAGE_PATH_MAX], struct err *err)
         return 0;
 }
 
-int cage_open(const char *base, char ret_root[CAGE_PATH_MAX], struct err *err)
+/* A state folder has one agent at a time, and its number on the machine to itself. */
+static int name_root(const char *base, const char *state, char ret_root[CAGE_PATH_MAX],
+                     struct err *err)
+{
+        struct stat info;
+
+        if (stat(state, &info) < 0)
+                return err_set(err, ERR_IO, "%s: %s", state, strerror(errno));
+        if (snprintf(ret_root, CAGE_PATH_MAX, "%s/berth-runs-%" PRIxMAX "-%" PRIxMAX, base,
+                     (uintmax_t)info.st_dev, (uintmax_t)info.st_ino) >= CAGE_PATH_MAX)
+                return err_set(err, ERR_RANGE, "the control group's path is too long");
+        return 0;
+}
+
+int cage_open(const char *base, const char *state, char ret_root[CAGE_PATH_MAX], struct err *err)
 {
         static const char *const limits[] = {"+cpu", "+memory"};
         char own[CAGE_PATH_MAX], root[CAGE_PATH_MAX];
@@ -98,8 +112,8 @@ int cage_open(const char *base, char ret_root[CAGE_PATH_MAX], struct err *err)
         if (rc < 0)
                 return rc;
         base = base ? base : own;
-        if (snprintf(root, sizeof root, "%s/berth-runs", base) >= CAGE_PATH_MAX)
-                return err_set(err, ERR_RANGE, "the control group's path is too long");
+        if ((rc = name_root(base, state, root, err)) < 0)
+                return rc;
         if (!has_file(base, "cgroup.procs"))
                 return err_set(err, ERR_NOT_FOUND, "%s is no control group of version 2", base);
         if (mkdir(root, 0755) < 0 && errno != EEXIST)
@@ -111,6 +125,11 @@ int cage_open(const char *base, char ret_root[CAGE_PATH_MAX], struct err *err)
         }
         str_copy(ret_root, CAGE_PATH_MAX, root);
         return 0;
+}
+
+void cage_close(const char *root)
+{
+        (void)rmdir(root);
 }
 
 /* ---- one cage ---- */

@@ -13,10 +13,14 @@ struct err;
 
 #define CAGE_PATH_MAX 1024
 
-/* Finds or makes the folder in which runs get their cages: "berth-runs" below `base`, or, with base
- * NULL, below the group this process is in. Turns on what limits the kernel and its owner allow.
- * 0, -ERR_NOT_FOUND (the machine has no such hierarchy), -ERR_IO (not allowed), -ERR_RANGE. */
-int cage_open(const char *base, char ret_root[CAGE_PATH_MAX], struct err *err);
+/* Finds or makes the folder in which the runs of the agent with this state folder get their cages:
+ * "berth-runs-..." below `base`, or, with base NULL, below the group this process is in. Agents of
+ * several pools may share a machine, and number their runs alike. Turns on what limits the kernel
+ * and its owner allow. 0, -ERR_NOT_FOUND (the machine has no such hierarchy), -ERR_IO (not allowed),
+ * -ERR_RANGE. */
+int cage_open(const char *base, const char *state, char ret_root[CAGE_PATH_MAX], struct err *err);
+/* Removes it, unless runs go on in it. */
+void cage_close(const char *root);
 
 /* Makes the cage `root`/`name`. Limits of 0, and those that cannot be set there, are not set. 0,
  * -ERR_IO, -ERR_RANGE. */

@@ -1,10 +1,12 @@
 /* What outlives what: runs their agent, nothing a run, no run its supervisor unnoticed. */
 #include "tests/unit/check.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -245,9 +247,12 @@ static void in_a_control_group_it_is_the_same(void **state)
         struct world *world = *state;
         struct seen_run seen;
         char root[CAGE_PATH_MAX], cage[CAGE_PATH_MAX + 32], line[CAGE_PATH_MAX] = "";
+        char state_folder[96];
         struct err err;
 
-        if (cage_open(NULL, root, &err) < 0) {
+        snprintf(state_folder, sizeof state_folder, "%s/state", world->folder);
+        assert_true(mkdir(state_folder, 0700) == 0 || errno == EEXIST);
+        if (cage_open(NULL, state_folder, root, &err) < 0) {
                 print_message("no control groups here: %s\n", err.text);
                 skip();
         }
@@ -262,10 +267,32 @@ static void in_a_control_group_it_is_the_same(void **state)
         assert_false(is_alive(atoll(file_text(world, "one"))));
         assert_false(is_alive(atoll(file_text(world, "two"))));
         assert_int_equal(sscanf(file_text(world, "cage"), "0::%1023s", line), 1);
-        check_has(line, "/berth-runs/91.0.1");
+        snprintf(cage, sizeof cage, "%s/91.0.1", strrchr(root, '/'));
+        check_has(line, cage);
         snprintf(cage, sizeof cage, "%s/91.0.1", root);
         assert_int_not_equal(access(cage, F_OK), 0);
-        cage_remove(root);
+        assert_int_equal(agent_end(world, SIGTERM), 0);
+        assert_int_not_equal(access(root, F_OK), 0);
+}
+
+/* Two pools may have nodes on one machine, and number their runs alike. */
+static void agents_of_two_pools_have_cages_of_their_own(void **state)
+{
+        struct world *world = *state;
+        char folders[2][96], roots[2][CAGE_PATH_MAX];
+        struct err err;
+
+        for (unsigned a = 0; a < 2; a++) {
+                snprintf(folders[a], sizeof folders[a], "%s/%u", world->folder, a);
+                assert_int_equal(mkdir(folders[a], 0700), 0);
+                if (cage_open(NULL, folders[a], roots[a], &err) < 0) {
+                        print_message("no control groups here: %s\n", err.text);
+                        skip();
+                }
+        }
+        assert_string_not_equal(roots[0], roots[1]);
+        for (unsigned a = 0; a < 2; a++)
+                cage_close(roots[a]);
 }
 
 /* ---- the supervisor goes ---- */
@@ -394,6 +421,7 @@ int main(int argc, char **argv)
                 IN_A_WORLD(with_stop_runs_an_agent_leaves_nothing_behind),
                 IN_A_WORLD(nothing_that_a_run_detaches_outlives_it),
                 IN_A_WORLD(in_a_control_group_it_is_the_same),
+                IN_A_WORLD(agents_of_two_pools_have_cages_of_their_own),
                 IN_A_WORLD(a_killed_supervisor_ends_its_run_which_is_reported),
                 IN_A_WORLD(a_supervisor_that_was_killed_without_an_agent_is_found_by_the_next),
                 IN_A_WORLD(a_run_is_its_accounts_and_sees_nothing_of_the_agents),
