@@ -177,8 +177,8 @@ static void what_is_no_store_of_ours_is_left_alone(void **state)
                 {"CREATE TABLE t (x)", "of another program"},
                 {"PRAGMA application_id = 7", "of another program"},
                 {"PRAGMA user_version = 1; CREATE TABLE t (x)", "of another program"},
-                {"PRAGMA application_id = 1651668072; PRAGMA user_version = 2; CREATE TABLE t (x)",
-                 "has schema version 2; this program knows up to 1"},
+                {"PRAGMA application_id = 1651668072; PRAGMA user_version = 99; CREATE TABLE t (x)",
+                 "has schema version 99; this program knows up to "},
         };
         assert_int_equal(STORE_APPLICATION_ID, 1651668072);
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -256,38 +256,40 @@ static void an_older_file_is_brought_forward_and_a_failed_step_changes_nothing(v
         (void)state;
         size_t count;
         const struct schema_step *now = schema_steps(&count);
-        struct schema_step steps[3];
+        struct schema_step steps[8];
         struct store *store;
         struct err err = {0};
         sqlite3 *db;
+        char sql[64];
 
-        assert_int_equal(count, 1);
+        assert_true(count + 2 <= ARRAY_LEN(steps));
         assert_int_equal(open_at("g", &store, &err), 0);
         story_commit(store, 1, 5);
         store_close(store);
-        steps[0] = now[0];
-        steps[1] = (struct schema_step){
+        memcpy(steps, now, count * sizeof *now);
+        steps[count] = (struct schema_step){
                 .what = "bodies get a size",
                 .sql = "ALTER TABLE records ADD COLUMN size INTEGER NOT NULL DEFAULT 0;"
                        "DROP TRIGGER records_are_final; UPDATE records SET size = length(body)"};
-        steps[2] = (struct schema_step){
+        steps[count + 1] = (struct schema_step){
                 .what = "a step that fails half-way",
                 .sql = "CREATE TABLE half (x)", .more = "SELECT no_such_function()"};
         assert_int_equal(sqlite3_open(path_of("g"), &db), SQLITE_OK);
-        assert_int_equal(schema_bring_forward(db, steps, 2, &err), 0);
-        assert_int_equal(number_in(db, "PRAGMA user_version"), 2);
+        assert_int_equal(schema_bring_forward(db, steps, count + 1, &err), 0);
+        assert_int_equal(number_in(db, "PRAGMA user_version"), count + 1);
         assert_int_equal(number_in(db, "SELECT count(*) FROM records WHERE size = length(body)"),
                          story_seq(5));
-        assert_int_equal(schema_bring_forward(db, steps, 2, &err), 0);          /* again */
-        assert_int_equal(schema_bring_forward(db, steps, 3, &err), -ERR_IO);
-        check_has(err.text, "schema version 3 (a step that fails half-way)");
-        assert_int_equal(number_in(db, "PRAGMA user_version"), 2);
+        assert_int_equal(schema_bring_forward(db, steps, count + 1, &err), 0);          /* again */
+        assert_int_equal(schema_bring_forward(db, steps, count + 2, &err), -ERR_IO);
+        check_has(err.text, "(a step that fails half-way)");
+        assert_int_equal(number_in(db, "PRAGMA user_version"), count + 1);
         assert_int_equal(number_in(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'half'"),
                          0);
-        assert_int_equal(schema_bring_forward(db, steps, 1, &err), -ERR_INPUT);  /* an older one */
+        assert_int_equal(schema_bring_forward(db, steps, count, &err), -ERR_INPUT);  /* an older one */
         sqlite3_close(db);
         /* What it holds is what it held. */
-        write_sqlite("g", "PRAGMA user_version = 1");
+        snprintf(sql, sizeof sql, "PRAGMA user_version = %zu", count);
+        write_sqlite("g", sql);
         assert_int_equal(open_at("g", &store, &err), 0);
         assert_int_equal(story_check(store, "brought forward"), 5);
         store_close(store);
