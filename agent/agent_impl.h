@@ -21,6 +21,7 @@ struct pollfd;
 
 /* The cause in the notice of a run that ends for want of contact. */
 #define LOST_CONTACT "lost_contact"
+#define SUPERVISOR_LATER_MS 5000
 
 /* What is known of a run beside its phase (runs.h): the two have the same keys, but for wishes that
  * nothing has come of yet. */

@@ -199,20 +199,22 @@ static bool has_ended(const struct live *live)
         return live->status.phase == RUN_EXITED || live->status.phase == RUN_REFUSED;
 }
 
-/* Its supervisor ends it where no agent does, a tenth of the lease later: so it need not hear of
- * every contact. When it is killed stays as it is. */
+/* Its supervisor ends it where no agent does, a little later: so it need not hear of every contact.
+ * When it is killed stays as it is, and TERM still comes before. */
 static void tell_lease(struct agent *agent, struct live *live)
 {
-        int64_t term_ms = 0, kill_ms = 0, tenth_ms = agent->lease_ms / 10;
+        int64_t term_ms = 0, kill_ms = 0, later_ms = agent->lease_ms / 10;
 
         if (live->control < 0 || has_ended(live))
                 return;
+        if (later_ms > SUPERVISOR_LATER_MS)
+                later_ms = SUPERVISOR_LATER_MS;
         if (!runs_lease(agent->runs, live->key, &term_ms, &kill_ms))
                 term_ms = kill_ms = 0;
         else
-                term_ms += tenth_ms;
+                term_ms += later_ms;
         if (live->lease_told_ms == term_ms ||
-            (live->lease_told_ms > 0 && term_ms > 0 && term_ms - live->lease_told_ms < tenth_ms))
+            (live->lease_told_ms > 0 && term_ms > 0 && term_ms - live->lease_told_ms < later_ms))
                 return;
         if (launch_lease(live->control, term_ms, kill_ms))
                 live->lease_told_ms = term_ms;

@@ -229,10 +229,6 @@ static void look_at_silence(struct alerts *alerts, const struct node_entry *node
                                       .tenant = ""};
         char age[ALERT_AMOUNT_MAX];
 
-        /* One that never came was never heard of: the document is ahead of it. */
-        if (node->seen_ms == 0 &&
-            state_node(core_state(alerts->live->core), node->desc.name) == NONE)
-                return;
         int64_t heard_ms = node->leased_ms > alerts->live->leased_ms ? node->leased_ms
                                                                      : alerts->live->leased_ms;
         report.value = live_steady_ms(alerts->live) - heard_ms;

@@ -199,7 +199,7 @@ static bool may_join(struct live *live, const struct node_entry *node, const jso
 {
         json_int_t seen = json_integer_value(json_object_get(report, "seen"));
 
-        if (is_in_pool(live, node) &&
+        if (is_in_pool(live, node) && !node->awaited &&
             (node->fence == 0 || seen < 0 || (uint64_t)seen < node->fence ||
              (uint64_t)seen > node->generation))
                 return false;
@@ -220,7 +220,7 @@ static void catch_up(struct live *live, struct node_entry *node)
 void exchange_fence(struct live *live, struct node_entry *node)
 {
         catch_up(live, node);
-        if (node->fence || !is_in_pool(live, node) || is_up(live, node))
+        if (node->fence || node->awaited || !is_in_pool(live, node) || is_up(live, node))
                 return;
         live_touch(live, node, core_last_seq(live->core));
         node->fence = node->generation;

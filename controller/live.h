@@ -22,7 +22,7 @@ struct who;
 struct work;
 struct worker;
 
-#define LEASE_MS_DEFAULT INT64_C(30000)
+#define LEASE_MS_DEFAULT INT64_C(120000)
 
 struct live {
         struct core *core;              /* owned */
@@ -87,7 +87,9 @@ int live_put_beside(struct live *live, struct act *act, enum beside beside, cons
 
 /* The node takes part: it joined, or joins again. Nothing where it does already. */
 int live_join(struct live *live, struct act *act, struct node_entry *node, struct err *err);
-/* 0, -ERR_NOT_FOUND (it has not joined), -ERR_INPUT (down, and to be drained no more), -ERR_IO. */
+/* The pool has it, but nobody speaks for it yet: work that needs it waits. Not for one that is up. */
+int live_describe(struct live *live, struct act *act, struct node_entry *node, struct err *err);
+/* Also of one that is down. 0, -ERR_NOT_FOUND (the pool does not know it), -ERR_IO. */
 int live_drain(struct live *live, struct act *act, struct node_entry *node, bool drained,
                int64_t by_ms, struct err *err);
 /* An operator says that a silent node is off, and all that ran there gone: it is given up. 0,

@@ -222,7 +222,9 @@ static int apply_node(struct live *live, struct act *act, struct node_entry *nod
                 return number == NONE ? 0 : core_input(act, &gone, NULL, err);
         if (number != NONE ? state->nodes[number].status == NODE_UP : live->simulated != NULL)
                 return live_join(live, act, node, err);
-        return 0;                       /* it joins when its agent speaks */
+        if (number != NONE && state->nodes[number].first_member != NONE)
+                return 0;               /* what continues there is as it was */
+        return live_describe(live, act, node, err);     /* it joins when its agent speaks */
 }
 
 static int apply_planes(struct act *act, const struct pool_doc *pool, struct err *err)

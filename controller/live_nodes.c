@@ -67,6 +67,23 @@ int live_join(struct live *live, struct act *act, struct node_entry *entry, stru
 
         if (node && node->status == NODE_UP && node_desc_equal(&node->desc, &desc))
                 return 0;
+        entry->awaited = false;
+        return core_input(act, &input, NULL, err);
+}
+
+/* Work may wait for a node that has not come yet: one that is down is as good. */
+int live_describe(struct live *live, struct act *act, struct node_entry *entry, struct err *err)
+{
+        const struct node *node = in_state(live, entry);
+        const struct input input = {.kind = INPUT_NODE_DESCRIBED,
+                                    .node = wanted_desc(live, entry, node)};
+
+        if (node && node_desc_equal(&node->desc, &input.node))
+                return 0;
+        if (!node) {
+                entry->awaited = true;
+                entry->leased_ms = live_steady_ms(live);        /* it is silent from now on */
+        }
         return core_input(act, &input, NULL, err);
 }
 
@@ -79,18 +96,12 @@ int live_drain(struct live *live, struct act *act, struct node_entry *entry, boo
         if (!node)
                 return err_set(err, ERR_NOT_FOUND, "node '%s' has not joined the pool yet",
                                entry->name);
-        const struct input down = {.kind = INPUT_NODE_FAILED, .failed = {entry->desc.name, true}};
-        bool is_down = node->status != NODE_UP;
-        if (is_down && !drained)
-                return err_set(err, ERR_INPUT,
-                               "node '%s' is down, and stays drained: undrain it when it is back",
-                               entry->name);
+        if (node->status != NODE_UP)
+                input.kind = INPUT_NODE_DESCRIBED;
         input.node = node->desc;
         input.node.drained = drained;
         input.node.drain_by_ms = drained ? by_ms : 0;
-        int rc = core_input(act, &input, NULL, err);
-        /* To describe it was to say that it is up: it is still to be fenced. */
-        return rc == 0 && is_down ? core_input(act, &down, NULL, err) : rc;
+        return core_input(act, &input, NULL, err);
 }
 
 int live_lose(struct live *live, struct act *act, struct node_entry *entry, struct err *err)

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "controller/daemon.h"
 #include "controller/enrolment.h"
+#include "controller/live.h"
 #include "controller/worker.h"
 #include "controller/worker_run.h"
 #include "store/retain.h"
@@ -37,7 +38,7 @@ static const char help[] =
         "  --policy FILE         the same for a Policy document\n"
         "  --simulate            nodes have no agents: berthd plays their work ('sleep 2' runs 2 s)\n"
         "  --tick DURATION       how often time passes for the engine (default 2s)\n"
-        "  --lease DURATION      an agent that is silent for longer has lost its work (default 30s)\n"
+        "  --lease DURATION      an agent that is silent for longer has lost its work (default 2m)\n"
         "  --decide-limit DURATION\n"
         "                        of CPU time: a decision that takes longer never ends, and is a\n"
         "                        crash (default 60s; 0s: it may take any)\n"
@@ -195,7 +196,7 @@ int main(int argc, char **argv)
                 {"version", no_argument, NULL, OPTION_VERSION},
                 {0}};
         struct daemon_options options = {.tick_ms = 2000,
-                                         .lease_ms = 30000,
+                                         .lease_ms = LEASE_MS_DEFAULT,
                                          .decide_ms_max = 60000,
                                          .certificate_ms = CERTIFICATE_LIFE_MS,
                                          .worker_memory_mib = WORKER_MEMORY_MIB,

@@ -1,8 +1,8 @@
 /* nodes.h - nodes beside the engine: what the Pool document says of them, and their agents.
  *
- * Pure apart from the heap. One thread. A node is described by the Pool document and joins the pool
- * when its agent first speaks; a node that fell silent joins again only when its agent runs nothing
- * that it should not (it is fenced until then).
+ * Pure apart from the heap. One thread. A node is described by the Pool document, is down at first,
+ * and joins the pool when its agent first speaks; a node that fell silent joins again only when its
+ * agent runs nothing that it should not (it is fenced until then).
  */
 #pragma once
 
@@ -22,6 +22,7 @@ struct node_entry {
         char name[128];
         struct node_desc desc;          /* as the document says; its words are the state's */
         bool described;                 /* the document still has it */
+        bool awaited;                   /* it never was in the pool: nothing of it can run */
         /* Its agent: */
         bool connected;                 /* spoke within its lease */
         int64_t seen_ms;                /* when it last did */

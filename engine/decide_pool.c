@@ -162,7 +162,8 @@ static int decide_node_set(struct memo *memo, const struct state *state, const s
         struct node_desc settled = input->node;
         const struct node_desc *desc = &settled;
         uint32_t node = state_node(state, desc->name);
-        bool joins = input->kind == INPUT_NODE_JOINED;
+        bool joins = input->kind == INPUT_NODE_JOINED, changes = input->kind == INPUT_NODE_CHANGED;
+        bool is_down = input->kind == INPUT_NODE_DESCRIBED;
         int rc = check_desc(state, desc, err);
 
         if (rc)
@@ -174,12 +175,15 @@ static int decide_node_set(struct memo *memo, const struct state *state, const s
         if (joins && node != NONE)
                 return err_set(err, ERR_EXISTS, "node '%s' is in the pool already",
                                name_text(state, desc->name));
-        if (joins && state->node_slots.used == state->bounds.nodes_max)
+        if (node == NONE && !changes && state->node_slots.used == state->bounds.nodes_max)
                 return err_set(err, ERR_FULL, "the pool holds at most %u nodes",
                                state->bounds.nodes_max);
-        if (!joins && (rc = find_node(state, desc->name, &node, err)) != 0)
+        if (changes && (rc = find_node(state, desc->name, &node, err)) != 0)
                 return rc;
-        if (!joins) {
+        if (is_down && node != NONE && state->nodes[node].status == NODE_UP)
+                return err_set(err, ERR_INPUT, "node '%s' is there: it changes, or fails",
+                               name_text(state, desc->name));
+        if (node != NONE) {
                 const struct node_desc *now = &state->nodes[node].desc;
                 if (state->nodes[node].first_member != NONE &&
                     (desc->model != now->model || desc->devices != now->devices))
@@ -206,6 +210,12 @@ static int decide_node_set(struct memo *memo, const struct state *state, const s
                 return no_memory(err);
         fact->node_set.node = node;
         fact->node_set.desc = *desc;
+        if (!is_down)
+                return 0;
+        fact = fact_add(memo, FACT_NODE_DOWN);
+        if (!fact)
+                return no_memory(err);
+        fact->node = node;
         return 0;
 }
 
@@ -449,6 +459,7 @@ int decide_pool(struct memo *memo, const struct state *state, const struct input
         switch (input->kind) {
         case INPUT_NODE_JOINED:
         case INPUT_NODE_CHANGED:
+        case INPUT_NODE_DESCRIBED:
                 return decide_node_set(memo, state, input, now_ms, err);
         case INPUT_NODE_FAILED:
                 return decide_node_failed(memo, state, input->failed.node_name,

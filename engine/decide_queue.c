@@ -153,6 +153,7 @@ static int raise_standings(struct memo *memo, const struct state *state, struct 
 static bool may_put_off(enum input_kind kind)
 {
         return kind == INPUT_TICKED || kind == INPUT_NODE_CHANGED ||
+               kind == INPUT_NODE_DESCRIBED ||
                kind == INPUT_MAINTENANCE_SET || kind == INPUT_USE_REPORTED ||
                kind == INPUT_POLICY_SET;
 }

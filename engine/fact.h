@@ -28,6 +28,7 @@ struct maintenance;
         X(HOLD_CHANGED, "user_hold_changed", true) \
         X(NODE_JOINED, "node_joined", true) \
         X(NODE_CHANGED, "node_changed", true) \
+        X(NODE_DESCRIBED, "node_described", true) /* and it is down, or was never there */ \
         X(NODE_FAILED, "node_failed", true) \
         X(NODE_REMOVED, "node_removed", true) \
         X(LAYOUT_OBSERVED, "layout_observed", false) \
@@ -251,7 +252,7 @@ struct input {
                 struct freeze freeze;           /* FREEZE_SET */
                 const struct maintenance *maintenance;  /* MAINTENANCE_SET: all windows there are */
                 struct eta_set eta;             /* ETA_SET */
-                struct node_desc node;          /* NODE_JOINED, NODE_CHANGED */
+                struct node_desc node;          /* NODE_JOINED, NODE_CHANGED, NODE_DESCRIBED */
                 uint32_t node_name;             /* NODE_REMOVED */
                 struct {
                         uint32_t node_name;

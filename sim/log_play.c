@@ -332,6 +332,7 @@ static int take_input(struct play *play, struct input *input, struct err *err)
                 return tell(play, input, err);
         case INPUT_NODE_JOINED:
         case INPUT_NODE_CHANGED:
+        case INPUT_NODE_DESCRIBED:
         case INPUT_NODE_FAILED:
         case INPUT_NODE_REMOVED:
         case INPUT_FREEZE_SET:

@@ -224,6 +224,7 @@ static int tell_input(struct reading *reading, const struct input *input,
         case INPUT_MOVE_ASKED:
         case INPUT_NODE_JOINED:
         case INPUT_NODE_CHANGED:
+        case INPUT_NODE_DESCRIBED:
         case INPUT_NODE_FAILED:
         case INPUT_LOST:
         case INPUT_NODE_REMOVED:

@@ -236,6 +236,8 @@ static enum input_kind next_kind(void)
 
         if (byte == 255)
                 return INPUT_LOST;
+        if (byte == 254)
+                return INPUT_NODE_DESCRIBED;
         _Static_assert(ODD % ARRAY_LEN(kinds) == 0, "whole rounds");
         return (enum input_kind)(byte < ODD ? kinds[byte % ARRAY_LEN(kinds)]
                                             : later[byte % ARRAY_LEN(later)]);
@@ -262,6 +264,7 @@ static void make_input(struct input *input)
                 break;
         case INPUT_NODE_JOINED:
         case INPUT_NODE_CHANGED:
+        case INPUT_NODE_DESCRIBED:
                 make_desc(&input->node);
                 break;
         case INPUT_NODE_FAILED:

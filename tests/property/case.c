@@ -569,8 +569,11 @@ void step_print(char *ret_text, size_t size, const struct input *step, const str
                 break;
         case INPUT_NODE_JOINED:
         case INPUT_NODE_CHANGED:
+        case INPUT_NODE_DESCRIBED:
                 put(&text, "node %s %s: ", vocab_name_text(vocab, step->node.name),
-                    step->kind == INPUT_NODE_JOINED ? "joins" : "changes");
+                    step->kind == INPUT_NODE_JOINED    ? "joins"
+                    : step->kind == INPUT_NODE_CHANGED ? "changes"
+                                                       : "is described, and down");
                 put_node(&text, &step->node, vocab, models);
                 break;
         case INPUT_NODE_FAILED:

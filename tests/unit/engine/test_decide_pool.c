@@ -194,6 +194,24 @@ static void a_lost_member_ends_its_gang_as_a_whole(void **state)
         must(&(struct input){.kind = INPUT_NODE_JOINED, .node = node("a", "A100-40", 1)});
 }
 
+static void a_described_node_is_waited_for_and_takes_nothing(void **state)
+{
+        (void)state;
+        struct input described = {.kind = INPUT_NODE_DESCRIBED, .node = node("a", "A100-40", 1)};
+
+        must(&described);
+        submit(ask(1, 1));
+        assert_true(is_waiting(1));             /* without the node it would never fit */
+        described.node.drained = true;
+        must(&described);                       /* described anew, and still down */
+        must(&(struct input){.kind = INPUT_TICKED});
+        assert_true(is_waiting(1));
+        must(&(struct input){.kind = INPUT_NODE_CHANGED, .node = node("a", "A100-40", 1)});
+        assert_true(is_placed(1));
+        must_fail(&described, -ERR_INPUT, "is there");
+        assert_true(is_placed(1));
+}
+
 static void another_card_brings_nothing_of_the_old_one(void **state)
 {
         (void)state;
@@ -429,6 +447,7 @@ int main(void)
                 POOL(nothing_lies_beside_a_stranger_whose_mode_is_unknown),
                 POOL(the_slot_of_the_next_node_is_part_of_the_hash),
                 POOL(a_lost_member_ends_its_gang_as_a_whole),
+                POOL(a_described_node_is_waited_for_and_takes_nothing),
                 POOL(another_card_brings_nothing_of_the_old_one),
                 POOL(a_node_that_shrinks_keeps_its_work_and_takes_no_more),
                 SMALL(a_full_node_table_refuses_the_next),

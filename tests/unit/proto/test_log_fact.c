@@ -177,6 +177,7 @@ static void check_input_kind(enum input_kind kind)
                 break;
         case INPUT_NODE_JOINED:
         case INPUT_NODE_CHANGED:
+        case INPUT_NODE_DESCRIBED:
                 INPUT_MEMBER(kind, node);
                 break;
         case INPUT_NODE_FAILED:
