@@ -25,7 +25,7 @@ ARROWS = {
     "sim":        "base engine proto store device trace",
     "plan":       "base engine proto sim",
     "controller": "base engine proto store net sim@worker plan@worker",
-    "agent":      "base device proto net store",
+    "agent":      "base device proto net",
     "gateway":    "base engine(geometry,model,units) proto net store",
     "cli":        "base proto net store trace sim plan",
 }
