@@ -198,12 +198,13 @@ def what_is_left_behind_keeps_nobody(world):
 def a_shell(world):
     """Windows, Ctrl-C, the exit code; the mode of the terminal comes back."""
     it = Terminal(world, str(world.id))
+    is_of_size = b"until [ \"$(stty size)\" = '%s' ]; do sleep 0.1; done; stty size\r"
     it.resize(33, 99)
-    it.type(b"PS1='$ '; stty size\r")
+    it.type(b"PS1='$ '; " + is_of_size % b"33 99")
     it.shows(b"33 99\r\n")
     it.resize(20, 50)
-    time.sleep(0.3)
-    it.type(b"stty size; tty; echo $TERM-$MARK\r")
+    it.type(is_of_size % b"20 50")
+    it.type(b"tty; echo $TERM-$MARK\r")
     for text in (b"20 50\r\n", b"/dev/pts/", b"xterm-sleeper\r\n"):
         it.shows(text)
     it.type(b"echo begins; sleep 1000\r")
