@@ -331,6 +331,28 @@ static void somebody_who_looks_after_it_is_known_after_a_crash(void **state)
         assert_int_equal(notes("{\"alert_acknowledged\":"), 1);
 }
 
+static void what_nobody_was_to_be_told_is_never_told(void **state)
+{
+        (void)state;
+        set_alerts("{stale_node: off, agent_version: off, memory_pressure: 0.001, for: 0s}");
+        agents_speak();
+        world_job(&world, "web", "one", 1);
+        (void)alerts_raise(world.live.alerts, ALERT_QUARANTINED, "7", "", "still", world.now_ms);
+        pass(2 * SECOND, SECOND);
+        assert_non_null(firing(ALERT_MEMORY_PRESSURE, "workloads"));
+        set_alerts("{stale_node: off, agent_version: off, memory_pressure: off, for: 0s}");
+        pass(3 * SECOND, SECOND);
+        assert_null(firing(ALERT_MEMORY_PRESSURE, "workloads"));
+        set_alerts("{stale_node: off, agent_version: off, memory_pressure: off, for: 0s, "
+                   "webhook: {url: 'http://127.0.0.1:1/'}}");
+        pass(2 * SECOND, SECOND);
+        assert_int_equal(alerts_figures(world.live.alerts).waiting, 0);
+        world_crash(&world, FAULT_LOSE_ALL, 1);
+        world_start(&world);
+        assert_non_null(firing(ALERT_QUARANTINED, "7"));
+        assert_int_equal(alerts_figures(world.live.alerts).waiting, 0);
+}
+
 /* It cannot be kept, and is shown all the same; when the store is back, it is kept too. */
 static void a_store_that_has_failed_is_told_at_once(void **state)
 {
@@ -426,6 +448,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 WORLD_TEST(a_broken_promise_fires_once_over_crashes),
+                WORLD_TEST(what_nobody_was_to_be_told_is_never_told),
                 WORLD_TEST(a_queue_that_moves_breaks_no_promise),
                 WORLD_TEST(a_silent_node_fires_and_a_restart_leaves_it),
                 WORLD_TEST(an_agent_of_another_version_is_told),
