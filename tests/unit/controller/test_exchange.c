@@ -579,7 +579,7 @@ static void a_silent_node_is_lost_after_its_lease_and_not_before(void **state)
         snprintf(node, sizeof node, "%s", node_of(id, 0));
         say(id, 0, RUNNING);
         int64_t heard_ms = world.now_ms;
-        while (world.now_ms < heard_ms + LEASE_MS_DEFAULT) {
+        while (world.now_ms < heard_ms + WORLD_LEASE_MS) {
                 assert_true(is_up(node));
                 world_tick(&world, 2000);
                 others_report(node);
@@ -842,7 +842,7 @@ static void generations_go_on_where_an_agent_stands(void **state)
 static void a_restarted_controller_waits_a_lease(void **state)
 {
         (void)state;
-        world.now_ms += 10 * LEASE_MS_DEFAULT;
+        world.now_ms += 10 * WORLD_LEASE_MS;
         world_crash(&world, FAULT_LOSE_ALL, 1);
         world_start(&world);
         world_tick(&world, 3600000);            /* its clock was set after it had started */
