@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/text.h"
@@ -291,7 +292,7 @@ static void write_tables(struct text *text, const struct state *state)
         for (size_t t = 0; t < ROOMS; t++)
                 labelled(text, "berth_table_max", "table", tables[t].table, tables[t].max);
         number(text, "berth_memory_resident_bytes", "gauge", "Memory of the process.",
-               room_resident_bytes());
+               room_resident_bytes((int)getpid()));
 }
 
 /* What may hold anything. */
