@@ -94,7 +94,7 @@ static void terminate(struct sim *sim, struct sim_run *run)
 static bool has_lease(const struct sim *sim, const struct machine *machine)
 {
         return sim->now_ms - machine->answered_ms <
-               LEASE_MS_DEFAULT - SIM_KILL_MS - SIM_SLICE_MS;
+               WORLD_LEASE_MS - SIM_KILL_MS - SIM_SLICE_MS;
 }
 
 static void start(struct sim *sim, unsigned m, struct sim_run *run)

@@ -4,8 +4,11 @@
 #include <stdarg.h>
 
 #include "base/mem.h"
+#include "controller/attach.h"
 #include "controller/exchange.h"
 #include "controller/nodes.h"
+#include "controller/wants.h"
+#include "proto/protocol.h"
 #include "tests/unit/controller/world.h"
 
 static struct world world;
@@ -579,7 +582,7 @@ static void a_silent_node_is_lost_after_its_lease_and_not_before(void **state)
         snprintf(node, sizeof node, "%s", node_of(id, 0));
         say(id, 0, RUNNING);
         int64_t heard_ms = world.now_ms;
-        while (world.now_ms < heard_ms + LEASE_MS_DEFAULT) {
+        while (world.now_ms < heard_ms + WORLD_LEASE_MS) {
                 assert_true(is_up(node));
                 world_tick(&world, 2000);
                 others_report(node);
@@ -842,7 +845,7 @@ static void generations_go_on_where_an_agent_stands(void **state)
 static void a_restarted_controller_waits_a_lease(void **state)
 {
         (void)state;
-        world.now_ms += 10 * LEASE_MS_DEFAULT;
+        world.now_ms += 10 * WORLD_LEASE_MS;
         world_crash(&world, FAULT_LOSE_ALL, 1);
         world_start(&world);
         world_tick(&world, 3600000);            /* its clock was set after it had started */
@@ -882,6 +885,31 @@ static void a_broken_device_ends_its_work_and_stays_broken(void **state)
         assert_int_equal(live->nodes[number].desc.broken, 0);
 }
 
+/* More would have the agent refuse the whole answer, until its lease is over. */
+static void an_agent_is_asked_for_no_more_than_it_takes(void **state)
+{
+        (void)state;
+        struct want want = {.node = nodes_find(world.live.nodes, "n1"), .bytes = 1}, taken;
+        struct attachment wanted = {.node = nodes_find(world.live.nodes, "n1"), .workload = 1};
+        struct attachment *session;
+        assert_int_equal(attachments_open(world.live.attachments, &wanted, 1, &session, &world.err),
+                         0);
+        session->want = json_pack("{s:s}", "kind", "attach");
+        for (unsigned w = 0; w < PROTOCOL_WANTS_MAX + 50; w++)
+                assert_int_not_equal(wants_add(world.live.wants, &want), 0);
+        json_t *answer = world_report(&world, "n1", "[]"), *wants = json_object_get(answer, "wants");
+        assert_int_equal(json_array_size(wants), PROTOCOL_WANTS_MAX);
+        assert_string_equal(json_string_value(json_object_get(json_array_get(wants, 0), "kind")),
+                            "attach");
+        json_decref(answer);
+        for (unsigned w = 0; w < 100; w++)
+                assert_true(wants_take(world.live.wants, w + 1, want.node, &taken));
+        answer = world_report(&world, "n1", "[]");
+        assert_int_equal(json_array_size(json_object_get(answer, "wants")),
+                         1 + PROTOCOL_WANTS_MAX + 50 - 100);
+        json_decref(answer);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -918,6 +946,7 @@ int main(void)
                 T(an_operator_gives_up_what_a_silent_node_keeps),
                 T(what_ended_for_want_of_contact_is_lost_and_has_not_failed),
                 T(a_broken_device_ends_its_work_and_stays_broken),
+                T(an_agent_is_asked_for_no_more_than_it_takes),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

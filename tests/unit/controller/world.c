@@ -105,7 +105,7 @@ int world_try_start(struct world *world)
                 return rc;
         make_models(world);
         setup.models = world->models;
-        world->live = (struct live){.lease_ms = LEASE_MS_DEFAULT,
+        world->live = (struct live){.lease_ms = WORLD_LEASE_MS,
                                     .steady_ms = steady,
                                     .steady_arg = world};
         rc = live_open(&world->live, &setup, world->simulate, world->now_ms, &world->told,
