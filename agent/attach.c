@@ -27,8 +27,9 @@
 #define SLACK_MS       10000
 #define LOOK_MS        200      /* whether it is to stop */
 #define ALIVE_MS       10000    /* with nothing to say, so often it is said that we are there */
-#define PACE_US        2000     /* between two calls, of all sessions: terminals are to take only a
-                                   part of what the controller lets a node ask */
+#define PACE_US        2000     /* between two calls, of all sessions, in the long run: terminals
+                                   are to take only a part of what a node may ask */
+#define AHEAD_US       100000   /* what was not asked in so long may be asked at once */
 #define AGAIN_MS       200      /* after a call that failed */
 #define NODE_MAX       400
 #define PATH_MAX_BYTES (NODE_MAX + 256)
@@ -70,8 +71,10 @@ static void wait_for_turn(struct attaches *attaches)
         int64_t now_us = time_monotonic_ns() / 1000;
 
         pthread_mutex_lock(&attaches->lock);
-        int64_t at_us = attaches->next_us > now_us ? attaches->next_us : now_us;
-        attaches->next_us = at_us + PACE_US;
+        if (attaches->next_us < now_us - AHEAD_US)
+                attaches->next_us = now_us - AHEAD_US;
+        int64_t at_us = attaches->next_us;
+        attaches->next_us += PACE_US;
         pthread_mutex_unlock(&attaches->lock);
         if (at_us > now_us)
                 usleep((useconds_t)(at_us - now_us));

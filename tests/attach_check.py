@@ -443,7 +443,7 @@ def events_tell_of_it(world):
             world, token, f"&workload={work}", 4)) == 4 and it, "events tell of it")
         first, ended, other, closed = sorted(told, key=lambda it: (
             it[1]["actor"] == "mona", it[0]))
-        assert [it[0] for it in (first, ended, other, closed)] == ["attached", "detached"] * 2
+        assert [it[0] for it in (first, ended, other, closed)] == ["attached", "detached"] * 2, told
         about = {"workload": work, "name": "watched", "tenant": "alpha", "user": "sam",
                  "node": "n1", "member": 0}
         for _, data in (first, ended, other, closed):
