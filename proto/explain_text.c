@@ -87,10 +87,15 @@ static const char *room_text(const struct explanation *it, char buf[EXPLAIN_TEXT
 {
         if (it->table_full)
                 return "The engine's tables are full.";
-        snprintf(buf, EXPLAIN_TEXT_MAX,
-                 "%" PRIu32 " of %" PRIu32 " member%s find room now, on %" PRIu32 " nodes.",
-                 it->all.members, it->request.form.members,
-                 it->request.form.members == 1 ? "" : "s", it->all.nodes);
+        if (it->request.form.members == 1)
+                snprintf(buf, EXPLAIN_TEXT_MAX, "It finds %sroom now, on %" PRIu32 " node%s.",
+                         it->all.members ? "" : "no ", it->all.nodes,
+                         it->all.nodes == 1 ? "" : "s");
+        else
+                snprintf(buf, EXPLAIN_TEXT_MAX,
+                         "%" PRIu32 " of %" PRIu32 " members find room now, on %" PRIu32 " node%s.",
+                         it->all.members, it->request.form.members, it->all.nodes,
+                         it->all.nodes == 1 ? "" : "s");
         return buf;
 }
 

@@ -124,10 +124,19 @@ class Daemon:
         status = self.process.poll()
         if status is not None:
             raise SystemExit(f"berthd ended by itself ({status}):\n" + self.last_words())
+        worker = self.children()
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
         if self.options.shim:
+            # Power that fails takes the worker too: what it still has mapped would be read again.
+            while any(is_alive(pid) for pid in worker):
+                time.sleep(0.001)
             self.lose_unsynced()
+
+    def children(self):
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children",
+                  encoding="ascii") as file:
+            return file.read().split()
 
     def lose_unsynced(self):
         """Takes back what no sync followed, newest first: forget.c says how it is written."""
@@ -253,10 +262,19 @@ class Client(threading.Thread):
             self.book.find(f"cancel of {number}: {status} {answer}")
 
 
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 # ---- what must hold after a restart ----
 
 def check_works(connection, book, numbers):
     for number in numbers:
+        is_cancelled = number in book.cancelled         # before: clients go on
         status, answer = call(connection, "GET", f"/v1/workloads/{number}")
         if status != 200:
             book.find(f"workload {number} was acknowledged: {status} {answer}", loss=True)
@@ -265,7 +283,7 @@ def check_works(connection, book, numbers):
                       loss=True)
         elif answer["state"] not in LEGAL:
             book.find(f"workload {number} is '{answer['state']}'")
-        elif number in book.cancelled and answer["state"] not in ENDED | {"cancelling", "stopping"}:
+        elif is_cancelled and answer["state"] not in ENDED | {"cancelling", "stopping"}:
             book.find(f"workload {number} was cancelled, and is '{answer['state']}'", loss=True)
 
 

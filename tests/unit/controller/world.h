@@ -27,6 +27,8 @@ struct ack {
         int rc;
 };
 
+#define WORLD_LEASE_MS 30000
+
 struct world {
         struct fault_vfs *disks[2];
         unsigned disk;                  /* that the controller is on */
