@@ -19,7 +19,6 @@
 #include "tests/fault_vfs.h"
 
 #define WORLD_START_MS INT64_C(1798761600000)           /* 2027-01-01T00:00:00Z */
-#define WORLD_LEASE_MS 30000
 
 /* How an act ended. */
 struct ack {
