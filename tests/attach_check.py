@@ -423,13 +423,15 @@ def events_of(world, token, query, count):
     who = f"Authorization: Bearer {world.tokens[token]}\r\n" if token else ""
     connection.sendall(f"GET /v1/events?after=0{query} HTTP/1.1\r\nHost: x\r\n{who}\r\n"
                        .encode())
-    came, events, end = b"", [], time.monotonic() + 1
+    came, events, end = b"", {}, time.monotonic() + 1
     while len(events) < count and select.select([connection], [], [],
                                                 max(end - time.monotonic(), 0))[0]:
         came += connection.recv(65536)
-        events = re.findall(rb"event:(attached|detached)\ndata:(.*)\n\n", came)
+        events = {number: (name.decode(), {**json.loads(data), "id": number})
+                  for number, name, data in
+                  re.findall(rb"id:(\d+)\nevent:(attached|detached)\ndata:(.*)\n\n", came)}
     connection.close()
-    return [(name.decode(), json.loads(data)) for name, data in events]
+    return list(events.values())
 
 
 def events_tell_of_it(world):
