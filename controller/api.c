@@ -164,8 +164,8 @@ bool api_not_too_often(struct call *call)
         (void)snprintf(after, sizeof after, "%" PRId64, (wait_ms + 999) / 1000);
         (void)http_answer_header(call->exchange, "Retry-After", after);
         (void)err_set(&err, ERR_FULL,
-                      "%s asks more than %" PRIu32 " times a second (each KiB of a body is once "
-                      "more)",
+                      "%s asks more than %" PRIu32 " times a second (each KiB of a body counts as "
+                      "one more)",
                       call->who.name, call->api->person_per_s);
         problem_answer(call->exchange, 429, &err, NULL);
         return false;

@@ -2,8 +2,8 @@
  *
  * policy_doc.c reads the document, its rules and planes; policy_trust.c trust and data labels;
  * policy_class.c the classes and what presets say of them; policy_tenant.c the tree;
- * policy_people.c reservations and principals; policy_alerts.c alerts; policy_check.c holds the numbers against each other
- * and the pool.
+ * policy_people.c reservations and principals; policy_alerts.c alerts; policy_check.c holds the
+ * numbers against each other and the pool.
  */
 #pragma once
 

@@ -254,6 +254,10 @@ def outlives(service, planted, berthd, berth, folder):
     for name, cores in (("asserts", ASSERT), ("hangs", HANG)):
         expect(f"{name}, still held", service.ask("POST", "/v1/workloads", work(name, cores))[0],
                422)
+    expect("with too long a reason", service.ask("DELETE", f"/v1/quarantine/{held[0]}",
+                                                 headers={"Berth-Reason": "x" * 300})[0], 400)
+    expect("nothing is let go",
+           [it["id"] for it in service.quarantine() if it["state"] == "held"], held)
     environment = dict(os.environ, BERTH_URL=f"unix:{service.socket}")
     for number in held:
         told = subprocess.run([berth, "quarantine", "release", str(number), "--reason", "upgraded"],

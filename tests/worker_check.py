@@ -195,6 +195,7 @@ def is_started_anew(berthd, what, hurt):
     takes_work(berthd, what)
     until(f"{what}: a new one", lambda: berthd.worker()["starts"] > before and
           berthd.worker()["up"] and berthd.worker_pid() not in (0, pid))
+    need(berthd.worker()["trouble"], f"{what}: nobody says why the one before ended")
     takes_work(berthd, what + "-after")
 
 

@@ -897,7 +897,8 @@ static void an_agent_is_asked_for_no_more_than_it_takes(void **state)
         session->want = json_pack("{s:s}", "kind", "attach");
         for (unsigned w = 0; w < PROTOCOL_WANTS_MAX + 50; w++)
                 assert_int_not_equal(wants_add(world.live.wants, &want), 0);
-        json_t *answer = world_report(&world, "n1", "[]"), *wants = json_object_get(answer, "wants");
+        json_t *answer = world_report(&world, "n1", "[]");
+        const json_t *wants = json_object_get(answer, "wants");
         assert_int_equal(json_array_size(wants), PROTOCOL_WANTS_MAX);
         assert_string_equal(json_string_value(json_object_get(json_array_get(wants, 0), "kind")),
                             "attach");
