@@ -539,6 +539,7 @@ def with_agents(berthd):
     berthd.until_state(run["workload"], "running")
     logs(berthd, run, told["generation"])
     attach(berthd, run, told["generation"])
+    events(berthd, {}, {"attached", "detached"})
     berthd.ask("getNodes")
     berthd.ask("postPreempt", path={"id": run["workload"]}, headers={"Berth-Reason": "a test"})
     told = exchange(berthd, "gpu-01", told["generation"], [run], wait_ms=2000)
