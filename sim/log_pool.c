@@ -119,6 +119,25 @@ int log_pool_restore(struct log_pool *pool, struct store *store, const struct sn
         return 0;
 }
 
+int log_pool_restore_first(struct log_pool *pool, struct store *store, const struct snapshot *list,
+                           size_t count, struct err *err)
+{
+        for (size_t i = 0; i < count; i++) {
+                if (snapshot_check_place(store, &list[i], NULL) < 0)
+                        continue;
+                int rc = log_pool_restore(pool, store, &list[i], err);
+                if (rc == 0)
+                        return 1;
+                if (rc != -ERR_INPUT)
+                        return rc;
+                log_pool_done(pool);    /* damaged: another one */
+                rc = log_pool_new(NULL, pool, err);
+                if (rc)
+                        return rc;
+        }
+        return 0;
+}
+
 /* ---- records ---- */
 
 /* A pool has the bounds that it began with: its first input says them. */

@@ -24,7 +24,7 @@ ARROWS = {
     "trace":      "base engine proto",
     "sim":        "base engine proto store device trace",
     "plan":       "base engine proto sim",
-    "controller": "base engine proto store net sim@worker plan@worker",
+    "controller": "base engine proto store net sim(log_pool) sim@worker plan@worker",
     "agent":      "base device proto net store",
     "gateway":    "base engine(geometry,model,units) proto net store",
     "cli":        "base proto net store trace sim plan",
