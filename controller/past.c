@@ -90,12 +90,16 @@ static int fail_too_old(const struct span *span, struct err *err)
 {
         char when[WHEN_TEXT_MAX];
         int64_t oldest_ms = 0;
+        size_t oldest = span->snapshots_count;
         int rc = 0;
+
+        while (oldest > 0 && span->snapshots[oldest - 1].seq < span->base_seq)
+                oldest--;
 
         if (span->base_seq == 0 && span->head_seq > 0)
                 rc = time_of(span->view, 1, &oldest_ms, err);
-        else if (span->snapshots_count > 0)
-                oldest_ms = span->snapshots[span->snapshots_count - 1].at_ms;
+        else if (oldest > 0)
+                oldest_ms = span->snapshots[oldest - 1].at_ms;
         else
                 return err_set(err, ERR_NOT_FOUND,
                                "nothing is kept of the time before now: the log %s",
@@ -151,13 +155,21 @@ static int follow_piece(const struct follow *follow, struct store *view, uint64_
         return rc;
 }
 
-static int restore(const struct span *span, uint64_t seq, const struct past_limits *limits,
-                   struct log_pool *pool, struct err *err)
+/* Of a state right at the base nothing tells when it began, but its snapshot. */
+static bool is_too_young(const struct span *span, const struct snapshot *about, uint64_t seq,
+                         int64_t at_ms)
+{
+        return about->seq > seq || (seq == span->base_seq && about->at_ms > at_ms);
+}
+
+static int restore(const struct span *span, uint64_t seq, int64_t at_ms,
+                   const struct past_limits *limits, struct log_pool *pool, struct err *err)
 {
         size_t first = 0;
         int rc;
 
-        while (first < span->snapshots_count && span->snapshots[first].seq > seq)
+        while (first < span->snapshots_count &&
+               is_too_young(span, &span->snapshots[first], seq, at_ms))
                 first++;
         rc = log_pool_restore_first(pool, span->view, span->snapshots + first,
                                     span->snapshots_count - first, err);
@@ -194,7 +206,7 @@ int past_pool(struct store *view, int64_t at_ms, const struct past_limits *limit
         if (rc == 0)
                 rc = log_pool_new(NULL, &pool, err);
         if (rc == 0)
-                rc = restore(span, seq, limits, &pool, err);
+                rc = restore(span, seq, at_ms, limits, &pool, err);
         while (rc == 0 && pool.seq < seq)
                 rc = follow_piece(&follow, view, seq, &pool, err);
         mem_free(span);
