@@ -107,7 +107,8 @@ static int fail_too_old(const struct span *span, struct err *err)
                                               : "is empty");
         if (rc)
                 return rc;
-        return err_set(err, ERR_NOT_FOUND, "the log %s: the oldest time that can be asked for is %s",
+        return err_set(err, ERR_NOT_FOUND,
+                       "the log %s: the oldest time that can be asked for is %s",
                        span->base_seq ? "is pruned before that" : "began later",
                        when_text((oldest_ms + 999) / 1000 * 1000, when));
 }
@@ -126,8 +127,8 @@ static int may_go_on(const struct follow *follow, uint64_t seq, struct err *err)
                 return err_set(err, ERR_CANCELLED, "nobody waits for the answer any more");
         if (seq % 64 == 0 && time_monotonic_ns() > follow->until_ns)
                 return err_set(err, ERR_RANGE,
-                               "this takes longer than %" PRId64 " s: the snapshot before that time "
-                               "is too far back, or the machine too busy. Ask for a later time, or "
+                               "this takes longer than %" PRId64 " s: the snapshot before that "
+                               "time is too far back, or the machine too busy. Ask for a later time, or "
                                "replay a copy of the store ('berth replay --log')",
                                follow->limits->ms_max / 1000);
         return 0;
@@ -179,8 +180,8 @@ static int restore(const struct span *span, uint64_t seq, int64_t at_ms,
                 return fail_too_old(span, err);
         if (seq - pool->seq > limits->records_max)
                 return err_set(err, ERR_RANGE,
-                               "%" PRIu64 " records lie between that time and the %s before it, and "
-                               "at most %" PRIu64 " are gone through here: replay a copy of the "
+                               "%" PRIu64 " records lie between that time and the %s before it, "
+                               "and at most %" PRIu64 " are gone through here: replay a copy of the "
                                "store ('berth replay --log')",
                                seq - pool->seq, rc ? "snapshot" : "log's begin",
                                limits->records_max);
@@ -270,12 +271,12 @@ static int fail_no_work(const struct past_question *question, struct err *err)
         when_text(question->at_ms / 1000 * 1000, when);
         if (question->submitted_ms > question->at_ms)
                 return err_set(err, ERR_NOT_FOUND,
-                               "workload %" PRIu64 " had not been submitted at %s: it came at %s", id,
-                               when, when_text(question->submitted_ms / 1000 * 1000, then));
+                               "workload %" PRIu64 " had not been submitted at %s: it came at %s",
+                               id, when, when_text(question->submitted_ms / 1000 * 1000, then));
         if (question->ended_ms > 0 && question->ended_ms <= question->at_ms)
                 return err_set(err, ERR_NOT_FOUND,
-                               "workload %" PRIu64 " had ended at %s, since %s: 'berth status %" PRIu64
-                               "' says how",
+                               "workload %" PRIu64 " had ended at %s, since %s: 'berth status "
+                               "%" PRIu64 "' says how",
                                id, when, when_text(question->ended_ms / 1000 * 1000, then), id);
         return err_set(err, ERR_NOT_FOUND, "the pool had no workload %" PRIu64 " at %s", id, when);
 }

@@ -122,8 +122,8 @@ int past_asks_add(struct past_asks *asks, struct http_exchange *exchange, const 
                 own += str_equal((*last)->person, person);
         if (asks->count >= PAST_ASKS_MAX || own >= PAST_ASKS_PERSON_MAX)
                 return err_set(err, ERR_FULL,
-                               "%u questions about the past wait for an answer already%s: try again "
-                               "when one has come",
+                               "%u questions about the past wait for an answer already%s: try "
+                               "again when one has come",
                                own >= PAST_ASKS_PERSON_MAX ? own : asks->count,
                                own >= PAST_ASKS_PERSON_MAX ? " of yours" : "");
         ask = mem_new(1, sizeof *ask);

@@ -18,7 +18,7 @@
 #include "tests/unit/controller/world.h"
 
 #define MOMENTS     12
-#define MOMENTS_OF  3                   /* a view each: the operator's, the tenant's, idle devices */
+#define MOMENTS_OF  3                   /* to the operator, to the tenant, of idle devices */
 
 /* What was answered live. */
 struct moment {
