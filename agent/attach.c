@@ -20,16 +20,22 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/time.h"
 
 #define PIECE_BYTES    16384
 #define WAIT_MS        10000    /* that the controller may keep a call */
 #define SLACK_MS       10000
 #define LOOK_MS        200      /* whether it is to stop */
+#define ALIVE_MS       10000    /* with nothing to say, so often it is said that we are there */
+#define PACE_US        2000     /* between two calls, of all sessions, in the long run: terminals
+                                   are to take only a part of what a node may ask */
+#define AHEAD_US       100000   /* what was not asked in so long may be asked at once */
 #define AGAIN_MS       200      /* after a call that failed */
 #define NODE_MAX       400
 #define PATH_MAX_BYTES (NODE_MAX + 256)
 #define PAST_COUNT     256      /* sessions are remembered: the controller may ask again */
 #define CANNOT_EXIT    126
+#define TOO_OFTEN      429
 
 struct session {
         struct attaches *attaches;
@@ -43,6 +49,7 @@ struct session {
         struct beside beside;
         struct client *out_client, *in_client;
         uint64_t said;                  /* bytes of the program that the controller has */
+        int64_t said_ms;                /* when that was said; steady */
         atomic_bool is_over;            /* both threads are to end */
 };
 
@@ -51,12 +58,27 @@ struct attaches {
         char node[NODE_MAX];
         const struct folder *folder;
         pthread_mutex_t lock;           /* of all below */
+        int64_t next_us;                /* when the next call may be made */
         struct session sessions[ATTACHES_MAX];
         char past[PAST_COUNT][EXCHANGE_SESSION_MAX];
         size_t past_at;
 };
 
 /* ---- calls ---- */
+
+static void wait_for_turn(struct attaches *attaches)
+{
+        int64_t now_us = time_monotonic_ns() / 1000;
+
+        pthread_mutex_lock(&attaches->lock);
+        if (attaches->next_us < now_us - AHEAD_US)
+                attaches->next_us = now_us - AHEAD_US;
+        int64_t at_us = attaches->next_us;
+        attaches->next_us += PACE_US;
+        pthread_mutex_unlock(&attaches->lock);
+        if (at_us > now_us)
+                usleep((useconds_t)(at_us - now_us));
+}
 
 /* Over and over until it is answered, for a while. The status; 0: nobody has. */
 static unsigned insist(struct session *session, struct client *client,
@@ -66,8 +88,9 @@ static unsigned insist(struct session *session, struct client *client,
 
         *ret_answer = (struct client_answer){0};
         while (!session->is_over && link_steady_ms() < until_ms) {
+                wait_for_turn(session->attaches);
                 int rc = client_call(client, request, ret_answer, NULL);
-                if (rc == 0 && ret_answer->status < 500)
+                if (rc == 0 && ret_answer->status < 500 && ret_answer->status != TOO_OFTEN)
                         return ret_answer->status;
                 if (rc == 0)
                         client_answer_done(ret_answer);
@@ -107,6 +130,7 @@ static bool say_piece(struct session *session, const char *bytes, size_t size, i
                 if (!is_good)
                         return false;
                 session->said = taken;
+                session->said_ms = link_steady_ms();
         } while (session->said < begin + size);
         return true;
 }
@@ -162,6 +186,10 @@ static void follow(struct session *session)
                         return;
                 if (polls[0].revents)
                         exit_code = beside_exit(session->beside.socket);
+                /* The other thread may be held up by a program that does not read. */
+                if (exit_code < 0 && link_steady_ms() - session->said_ms >= ALIVE_MS &&
+                    !say_piece(session, "", 0, -1))
+                        return;
         }
         if (session->is_over)
                 return;
@@ -255,6 +283,7 @@ static void run_session(struct session *session)
 {
         pthread_t listener;
 
+        session->said_ms = link_steady_ms();
         fcntl(session->beside.in, F_SETFL, O_NONBLOCK);
         fcntl(session->beside.out, F_SETFL, O_NONBLOCK);
         if (pthread_create(&listener, NULL, listen_to, session) != 0)

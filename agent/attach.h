@@ -1,10 +1,10 @@
 /* attach.h - terminals beside runs: what goes between the controller and a program beside a run.
  *
  * Not pure: network, and two threads for each session: one reads the program and says what it
- * wrote, the other waits for what was typed. A program that nobody reads is not read here either, so it
- * waits. A session ends with its program, when the controller no longer has it, or when it has not
- * answered for ATTACH_RETRY_MS; then the program is hung up. attaches_start() is safe from any
- * thread, the rest is the agent's.
+ * wrote, the other waits for what was typed. A program that nobody reads is not read here either,
+ * so it waits. A session ends with its program, when the controller no longer has it, or when it
+ * has not answered for ATTACH_RETRY_MS; then the program is hung up. attaches_start() is safe from
+ * any thread, the rest is the agent's.
  */
 #pragma once
 

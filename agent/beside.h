@@ -2,9 +2,9 @@
  * run's supervisor, which starts it as the run's account, in its control group and environment.
  *
  * Not pure: a unix socket in the run's folder (`beside`, the agent's alone), one connection for
- * each program. The supervisor hands out the program's terminal (or pipes) and tells how it ended; the
- * bytes do not pass through it. A connection that closes hangs the program up; the end of the run
- * ends it. Any thread, each connection one at a time.
+ * each program. The supervisor hands out the program's terminal (or pipes) and tells how it ended;
+ * the bytes do not pass through it. A connection that closes hangs the program up; the end of the
+ * run ends it. Any thread, each connection one at a time.
  */
 #pragma once
 

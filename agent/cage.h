@@ -16,8 +16,8 @@ struct err;
 /* Finds or makes the folder in which the runs of the agent with this state folder get their cages:
  * "berth-runs-..." below `base`, or, with base NULL, below the group this process is in. Agents of
  * several pools may share a machine, and number their runs alike. Turns on what limits the kernel
- * and its owner allow. 0, -ERR_NOT_FOUND (the machine has no such hierarchy), -ERR_IO (not allowed),
- * -ERR_RANGE. */
+ * and its owner allow. 0, -ERR_NOT_FOUND (the machine has no such hierarchy), -ERR_IO (not
+ * allowed), -ERR_RANGE. */
 int cage_open(const char *base, const char *state, char ret_root[CAGE_PATH_MAX], struct err *err);
 /* Removes it, unless runs go on in it. */
 void cage_close(const char *root);

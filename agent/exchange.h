@@ -14,13 +14,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proto/protocol.h"
+
 struct arena;
 struct doc_node;
 struct err;
 struct text;
 
 #define EXCHANGE_RUNS_MAX      1024     /* of one node, in one answer */
-#define EXCHANGE_WANTS_MAX     256
+#define EXCHANGE_WANTS_MAX     PROTOCOL_WANTS_MAX
 #define EXCHANGE_WORDS_MAX     1024     /* of a command; variables; secrets */
 #define EXCHANGE_ADDRESSES_MAX 4096
 #define EXCHANGE_DEVICES_MAX   256      /* parts of devices of one run */
@@ -168,8 +170,8 @@ struct exchange_checkpoint {
 /* Whoever sends it adds "sent_ms", the time on the machine's steady clock (link.h). */
 struct exchange_report {
         const char *agent, *boot;       /* our version; the machine's boot id */
-        uint32_t protocol;              /* that it is written in: what was agreed; PROTOCOL_MIN until
-                                           a controller has answered */
+        uint32_t protocol;              /* that it is written in: what was agreed; PROTOCOL_MIN
+                                           until a controller has answered */
         uint64_t seen;                  /* generation of the newest answer taken; 0 = none */
         const struct run_report *runs;
         size_t runs_count;

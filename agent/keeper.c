@@ -209,12 +209,14 @@ static int send_request(struct keeper *keeper, const char *token, const char *bo
 /* What is wrong with a clock shows in many ways; the reader is to think of it. */
 static void hint_at_clock(struct err *err)
 {
-        char now[WHEN_TEXT_MAX];
+        char now[WHEN_TEXT_MAX], text[400];
 
-        if (strstr(err->text, "not yet valid") || strstr(err->text, "not activated") ||
-            strstr(err->text, "expired"))
-                err_set(err, err->code, "%.400s (this node's clock says %s: is it right?)",
-                        err->text, when_text(wall_ms(), now));
+        if (!strstr(err->text, "not yet valid") && !strstr(err->text, "not activated") &&
+            !strstr(err->text, "expired"))
+                return;
+        snprintf(text, sizeof text, "%s", err->text);
+        err_set(err, err->code, "%s (this node's clock says %s: is it right?)", text,
+                when_text(wall_ms(), now));
 }
 
 static int check_times(const struct identity *identity, int64_t their_ms, struct err *err)

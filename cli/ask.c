@@ -69,6 +69,7 @@ const struct command queue_command = {
 
 static const struct command_option explain_options[] = {
         {"tenant", 't', "PATH", "whose work the name means"},
+        {"at", 0, "TIME", "as it was then: 2027-01-04T08:00Z, or -2h"},
         {"view", 0, "VIEW", "as 'tenant' or 'operator' sees it; the default is all you may see"},
         COMMAND_LIVE_OPTIONS,
         {0},
@@ -81,7 +82,8 @@ static const char explain_details[] =
         "\n"
         "examples:\n"
         "  berth explain 17\n"
-        "  berth explain llama-sft --view tenant\n";
+        "  berth explain llama-sft --view tenant\n"
+        "  berth explain 17 --at -2h              as it was two hours ago\n";
 
 static int run_explain(const struct command_call *call)
 {
@@ -92,6 +94,7 @@ static int run_explain(const struct command_call *call)
         text_add(&path, "/explain");
         talk_path_option(&path, call, "tenant");
         talk_path_option(&path, call, "view");
+        talk_path_option(&path, call, "at");
         return talk_show_text(call, &path);
 }
 
@@ -148,6 +151,7 @@ const struct command fits_command = {
 /* ---- idle ---- */
 
 static const struct command_option idle_options[] = {
+        {"at", 0, "TIME", "as it was then: 2027-01-04T08:00Z, or -2h"},
         {"model", 0, "MODEL", "devices of this model"},
         COMMAND_LIVE_OPTIONS,
         {0},
@@ -159,7 +163,8 @@ static const char idle_details[] =
         "\n"
         "examples:\n"
         "  berth idle\n"
-        "  berth idle --model H100-80\n";
+        "  berth idle --model H100-80\n"
+        "  berth idle --at 2027-01-04T08:00Z\n";
 
 static int run_idle(const struct command_call *call)
 {
@@ -167,6 +172,7 @@ static int run_idle(const struct command_call *call)
 
         text_add(&path, "/v1/idle");
         talk_path_option(&path, call, "model");
+        talk_path_option(&path, call, "at");
         return talk_show_text(call, &path);
 }
 

@@ -26,6 +26,7 @@
 #define SLACK_MS      10000
 #define RETRY_MS      12000 /* the pool keeps a terminal for 15 s without us */
 #define AGAIN_MS      100
+#define HERE_MS       5000 /* so often it is said that we are here, while our output waits */
 #define MEMBERS_MAX   4096
 #define SESSION_BYTES 65
 
@@ -46,7 +47,8 @@ static const char details[] =
         "~. at the beginning of a line closes the terminal, ~? says what else there is. Without a\n"
         "terminal (or with -T) input and output are plain pipes, and errors go to the output.\n"
         "\n"
-        "Whoever may cancel the work may do this; it stands in the log, with who and why.\n"
+        "Whoever may cancel the work may do this; who did, COMMAND and the reason stand in the\n"
+        "log, and in the events of the work: no place for secrets.\n"
         "\n"
         "examples:\n"
         "  berth attach 17\n"
@@ -62,6 +64,7 @@ struct view {
         struct client *typing;          /* of the thread that reads what is typed */
         bool has_terminal;
         atomic_bool is_over, was_closed;        /* closed: by who typed ~. */
+        atomic_bool is_held_up;         /* by who reads our output */
         uint64_t typed;                 /* bytes that the pool has */
         int64_t exit_code;              /* -1: not known */
 };
@@ -87,7 +90,7 @@ static int insist(struct view *view, struct client *client, const struct client_
         for (;;) {
                 *ret_answer = (struct client_answer){0};
                 rc = client_call(client, request, ret_answer, err);
-                if (rc == 0 && ret_answer->status != 503)
+                if (rc == 0 && ret_answer->status != 503 && ret_answer->status != 429)
                         break;
                 if (rc == 0)
                         rc = client_check(ret_answer, err);
@@ -251,7 +254,10 @@ static void *read_typed(void *arg)
                         {.fd = raw_fd(), .events = POLLIN},
                         {.fd = has_input ? STDIN_FILENO : -1, .events = POLLIN},
                 };
-                if (poll(polls, 2, -1) < 0)
+                int ready = poll(polls, 2, HERE_MS);
+                if (ready == 0 && view->is_held_up)
+                        rc = send_typed(view, "", 0, "");
+                if (ready <= 0)
                         continue;
                 if (polls[0].revents && raw_take() && view->has_terminal)
                         rc = send_window(view);
@@ -300,7 +306,9 @@ static int show(struct view *view, struct err *err)
                 if (rc < 0)
                         break;
                 offset += answer.size;
+                view->is_held_up = true;
                 rc = put(answer.body, answer.size, err);
+                view->is_held_up = false;
                 client_answer_done(&answer);
                 if (rc == 0 && client_header_u64(view->talk->client, "Berth-Exit", &code)) {
                         view->exit_code = (int64_t)(code & 255);

@@ -15,8 +15,8 @@
 #include "cli/events.h"
 #include "cli/logs.h"
 #include "cli/manual.h"
-#include "cli/operate.h"
 #include "cli/move.h"
+#include "cli/operate.h"
 #include "cli/planned.h"
 #include "cli/policy.h"
 #include "cli/pool_show.h"
@@ -82,17 +82,13 @@ static const struct command version_command = {
 
 /* Within a group, help shows them in this order. */
 const struct command *const commands[] = {
-        &submit_command,  &status_command,   &queue_command,   &explain_command,
-        &logs_command,    &attach_command,   &fits_command,    &change_command,
-        &cancel_command,  &hold_command,
-        &release_command, &restart_command,  &move_command,
-        &pool_command,    &top_command,      &alerts_command,
-        &idle_command,    &tenants_command,  &usage_command,   &report_command,
-        &notices_command,
-        &events_command,  &apply_command,    &drain_command,   &undrain_command,
-        &lost_command,
-        &freeze_command,  &unfreeze_command, &preempt_command,
+        &submit_command, &status_command, &queue_command, &explain_command, &logs_command,
+        &attach_command, &fits_command, &change_command, &cancel_command, &hold_command,
+        &release_command, &restart_command, &move_command, &pool_command, &top_command,
+        &alerts_command, &idle_command, &tenants_command, &usage_command, &report_command,
+        &notices_command, &events_command, &apply_command, &drain_command, &undrain_command,
+        &lost_command, &freeze_command, &unfreeze_command, &preempt_command,
         &reservation_command, &maintenance_command, &token_command, &quarantine_command,
-        &policy_command,  &replay_command,   &store_command,   &context_command,
-        &completion_command, &man_command,   &help_command,    &version_command, NULL,
+        &policy_command, &replay_command, &store_command, &context_command, &completion_command,
+        &man_command, &help_command, &version_command, NULL,
 };

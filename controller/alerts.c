@@ -339,8 +339,8 @@ void alerts_look(struct alerts *alerts, int64_t now_ms)
         alerts->looked_ms = now_ms;
         alerts_measure(alerts, now_ms);
         sweep(alerts, now_ms);
+        alerts_post(alerts);            /* first: rows say what everybody knows */
         alerts_keep(alerts, now_ms);
-        alerts_post(alerts);
 }
 
 uint64_t alerts_raise(struct alerts *alerts, enum alert_kind kind, const char *subject,

@@ -46,6 +46,7 @@ struct alerts {
         bool is_keeping;                /* an act of ours is on its way */
         int64_t looked_ms, queue_looked_ms;
         int64_t restores_looked_ms;     /* when the store's days were last asked, ... */
+        int64_t restores_from_ms;       /* ... what may have come since: from this day on */
         struct restored *restored;      /* ... and what they said, by class; owned */
         uint32_t restored_count;
         uint64_t commits, commit_us;    /* of the writer at the last look */

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -72,7 +73,8 @@ static void look_at_room(struct alerts *alerts, int64_t now_ms)
         struct room rooms[ROOMS + 1];
 
         rooms_of(core_state(alerts->live->core), rooms);
-        rooms[ROOMS] = (struct room){"memory", room_resident_bytes(), room_memory_bytes()};
+        rooms[ROOMS] = (struct room){"memory", room_resident_bytes((int)getpid()),
+                                     room_memory_bytes()};
         for (size_t r = 0; r <= ROOMS; r++) {
                 struct alert_report report = {.kind = ALERT_MEMORY_PRESSURE,
                                               .subject = rooms[r].table,

@@ -9,6 +9,7 @@
 #include "controller/core.h"
 #include "controller/live.h"
 #include "controller/tally.h"
+#include "controller/usage.h"
 #include "store/review.h"
 
 struct look {
@@ -38,23 +39,26 @@ static int see_sum(void *arg, const struct review_sum *sum, struct err *err)
         (void)err;
         if (it && look->is_restore)
                 it->last_ms = sum->last_ms;
-        else if (it)
+        else if (it && it->first_ms == 0)
                 it->first_ms = sum->first_ms;
         return 0;
 }
 
 static int ask(struct alerts *alerts, enum tally_measure measure)
 {
-        const struct review_query query = {.until_ms = INT64_MAX, .by_class = true,
+        const struct review_query query = {.from_ms = alerts->restores_from_ms,
+                                           .until_ms = INT64_MAX, .by_class = true,
                                            .measure = tally_measure_name(measure)};
         struct look look = {alerts, measure == TALLY_RESTORES};
 
         return review_sums(core_view(alerts->live->core), &query, see_sum, &look, NULL);
 }
 
+/* All of them once; from then on those that may have changed: a day behind what was counted. */
 static void ask_the_days(struct alerts *alerts, int64_t now_ms)
 {
         int64_t passed_ms = now_ms - alerts->restores_looked_ms;
+        int64_t counted_ms = usage_until_ms(alerts->live->usage);
 
         if (alerts->restores_looked_ms && passed_ms >= 0 && passed_ms < ALERTS_DAYS_MS)
                 return;
@@ -62,10 +66,10 @@ static void ask_the_days(struct alerts *alerts, int64_t now_ms)
                 alerts->restored = mem_new(CLASSES_MAX, sizeof *alerts->restored);
         if (!alerts->restored)
                 return;
-        memset(alerts->restored, 0, CLASSES_MAX * sizeof *alerts->restored);
-        alerts->restored_count = 0;
-        if (ask(alerts, TALLY_CHECKPOINTS) == 0 && ask(alerts, TALLY_RESTORES) == 0)
-                alerts->restores_looked_ms = now_ms;
+        if (ask(alerts, TALLY_CHECKPOINTS) < 0 || ask(alerts, TALLY_RESTORES) < 0)
+                return;
+        alerts->restores_looked_ms = now_ms;
+        alerts->restores_from_ms = counted_ms - counted_ms % REVIEW_DAY_MS - REVIEW_DAY_MS;
 }
 
 /* A class that the policy no longer has is nobody's care. */

@@ -132,14 +132,30 @@ void api_commit_apart(struct call *call, struct act *act, unsigned status, json_
         api_fail(call, &err);
 }
 
+/* Bytes that are only handed on, of terminals and of what work wrote: each call is one, whatever
+ * its size. They take nothing of what else their person may ask; a node would fall silent. */
+static bool is_handed_on(const struct call *call)
+{
+        static const char *const operations[] = {"getAttachOutput", "postAttachInput",
+                                                 "getAttachInput", "postAttachOutput",
+                                                 "postAnswer"};
+
+        for (size_t o = 0; o < ARRAY_LEN(operations); o++)
+                if (str_equal(call->match->route->operation, operations[o]))
+                        return true;
+        return false;
+}
+
 bool api_not_too_often(struct call *call)
 {
-        char after[24];
+        bool is_apart = is_handed_on(call);
+        char after[24], name[WHO_NAME_MAX + 8];
         struct err err;
         size_t size;
 
         (void)http_body(call->exchange, &size);
-        int64_t wait_ms = persons_take(call->api->persons, call->who.name, size,
+        (void)snprintf(name, sizeof name, "%s%s", call->who.name, is_apart ? "/bytes" : "");
+        int64_t wait_ms = persons_take(call->api->persons, name, is_apart ? 0 : size,
                                        call->api->person_per_s,
                                        time_monotonic_ns() / 1000000 + 1);
 
@@ -147,8 +163,9 @@ bool api_not_too_often(struct call *call)
                 return true;
         (void)snprintf(after, sizeof after, "%" PRId64, (wait_ms + 999) / 1000);
         (void)http_answer_header(call->exchange, "Retry-After", after);
-        (void)err_set(&err, ERR_FULL, "%s asks more than %" PRIu32 " times a second (each KiB of a body is once "
-                      "more)",
+        (void)err_set(&err, ERR_FULL,
+                      "%s asks more than %" PRIu32 " times a second (each KiB of a body counts as "
+                      "one more)",
                       call->who.name, call->api->person_per_s);
         problem_answer(call->exchange, 429, &err, NULL);
         return false;

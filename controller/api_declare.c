@@ -30,7 +30,8 @@ struct put {
         bool dry_run;
         bool refused;                   /* the engine would never take it */
         enum verdict verdict;           /* of what is submitted; VERDICTS_END: nothing is */
-        char summary[EXPLAIN_TEXT_MAX];
+        const char *summary;            /* of it, in `text` or constant */
+        char text[EXPLAIN_TEXT_MAX];
 };
 
 static int read_tag(struct call *call, struct put *put, struct err *err)
@@ -102,6 +103,15 @@ static int read_put(struct call *call, struct put *put, struct err *err)
         return rc;
 }
 
+/* Too many jobs, of which some would go: whether it is refused then only trying tells, and that
+ * leaves what is there where it is (declare.h). */
+static bool makes_room(const struct put *put, const struct explanation *record)
+{
+        return put->plan.cancels > 0 && record->verdict == VERDICT_REFUSED &&
+               record->gates[GATE_ALLOWED].passed && record->gates[GATE_FEASIBLE].passed &&
+               !record->gates[GATE_JOBS].passed && record->gates[GATE_BUDGET].passed;
+}
+
 /* What would become of new ones: what is there does not go for what would be refused. */
 static int foresee(struct call *call, struct put *put, struct err *err)
 {
@@ -115,18 +125,17 @@ static int foresee(struct call *call, struct put *put, struct err *err)
         if (rc == 0)
                 rc = submission_explain(call->live->core, &put->submission, api_now_ms(), record,
                                         err);
-        if (rc == 0) {
+        if (rc == 0 && !makes_room(put, record)) {
                 put->verdict = record->verdict;
-                (void)explain_summary(record, &names, put->summary);
+                put->summary = explain_summary(record, &names, put->text);
         }
         mem_free(record);
         put->refused = rc == 0 &&
                        (put->verdict == VERDICT_REFUSED || put->verdict == VERDICT_NEVER);
         if (put->refused && !put->dry_run)
-                rc = err_set(err, ERR_INPUT, "workload '%s' would be refused, %s%s%s%s",
+                rc = err_set(err, ERR_INPUT, "workload '%s' would be refused, %s: %s%s",
                              put->submission.document->name, verdict_name(put->verdict),
-                             put->summary[0] ? ": " : "", put->summary,
-                             put->plan.there ? "; what is there stays" : "");
+                             put->summary, put->plan.there ? " What is there stays." : "");
         return rc;
 }
 
@@ -190,7 +199,7 @@ static void carry_out(struct call *call, const struct put *put)
 
 void put_workload(struct http_exchange *exchange, const struct route_match *match, void *arg)
 {
-        struct put put = {.verdict = VERDICTS_END};
+        struct put put = {.verdict = VERDICTS_END, .summary = ""};
         struct call call;
         struct err err;
 

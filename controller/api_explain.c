@@ -1,43 +1,22 @@
-/* Why work waits, why devices are idle, what would start now: as text, or as JSON. */
+/* Why work waits, why devices are idle, what would start now: as text, or as JSON; of now, or as it
+ * was. */
 #include "controller/api_handlers.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
+#include "base/num.h"
 #include "base/str.h"
+#include "controller/explained.h"
 #include "controller/live.h"
+#include "controller/past.h"
+#include "controller/past_asks.h"
 #include "controller/works.h"
 #include "engine/explain.h"
-#include "proto/explain_json.h"
 #include "proto/explain_text.h"
-
-/* One of them. */
-struct explained {
-        const struct explanation *record;
-        const struct explained_idle *idle;
-        const struct explained_fits *fits;
-};
-
-static void write_text(FILE *file, const struct explained *it, const struct explain_names *names)
-{
-        if (it->record)
-                explain_text(file, it->record, names);
-        else if (it->idle)
-                explain_idle_text(file, it->idle, names);
-        else
-                explain_fits_text(file, it->fits, names);
-}
-
-static int make_json(const struct explained *it, const struct explain_names *names,
-                     char **ret_text, struct err *err)
-{
-        if (it->record)
-                return explain_json(it->record, names, ret_text, err);
-        return it->idle ? explain_idle_json(it->idle, names, ret_text, err)
-                        : explain_fits_json(it->fits, names, ret_text, err);
-}
+#include "proto/when.h"
 
 static const char *name_of(void *arg, uint64_t id)
 {
@@ -52,34 +31,105 @@ static void reply(struct call *call, const struct explained *it, bool as_text)
                                             .clock = true,
                                             .workload = name_of,
                                             .arg = core_works(call->live->core)};
-        char *bytes = NULL;
-        size_t size = 0;
-        struct err err = {ERR_NOMEM, "out of memory"};
-        FILE *file = as_text ? open_memstream(&bytes, &size) : NULL;
+        char *bytes;
+        size_t size;
+        struct err err;
 
-        if (file) {
-                write_text(file, it, &names);
-                (void)fclose(file);
-        } else if (!as_text && make_json(it, &names, &bytes, &err) == 0) {
-                size = strlen(bytes);
-        }
-        if (bytes)
-                api_reply_text(call, as_text ? "text/plain; charset=utf-8" : "application/json",
-                               bytes, size);
-        else
+        if (explained_write(it, &names, as_text, &bytes, &size, &err) < 0) {
                 api_fail(call, &err);
+                return;
+        }
+        api_reply_text(call, explained_type(as_text), bytes, size);
         free(bytes);
+}
+
+/* ---- as it was ---- */
+
+/* A point in time, or a span before now ("-2h"); 0: none is asked for. False: answered. */
+static bool take_at(struct call *call, int64_t *ret_at_ms)
+{
+        int64_t now_ms = api_now_ms(), at_ms = 0;
+        char text[48] = "";
+        struct err err;
+        int rc;
+
+        *ret_at_ms = 0;
+        if (!api_query(call, "at", text, sizeof text))
+                return false;
+        if (text[0] == '\0')
+                return true;
+        if (text[0] == '-') {
+                rc = num_duration_ms(text + 1, 0, now_ms, &at_ms, &err);
+                at_ms = now_ms - at_ms;
+        } else {
+                rc = when_parse_local(text, NULL, &at_ms, &err);
+        }
+        if (rc == -ERR_INPUT)
+                rc = err_set(&err, ERR_INPUT,
+                             "'%s' is no time: write 2027-01-04T08:00Z, or -2h for two hours ago",
+                             text);
+        if (rc == 0 && at_ms > now_ms)
+                rc = err_set(&err, ERR_RANGE, "'%s' has not come yet", text);
+        if (rc == 0) {
+                *ret_at_ms = at_ms > 0 ? at_ms : 1;
+                return true;
+        }
+        (void)err_prefix(&err, "query 'at'");
+        api_fail(call, &err);
+        return false;
+}
+
+static void ask_past(struct call *call, const struct past_question *question)
+{
+        struct err err;
+
+        if (past_asks_add(call->api->past, call->exchange, call->who.name, question, &err) < 0)
+                api_fail(call, &err);
+}
+
+/* Work that may have ended since: who may see it is asked of the policy of now. */
+static void explain_past(struct call *call, struct past_question *question)
+{
+        uint64_t id = api_workload(call);
+        struct object_copy *copy;
+        char what[48];
+        struct err err;
+
+        if (id == 0)
+                return;
+        (void)snprintf(what, sizeof what, "workload %" PRIu64, id);
+        int rc = objects_get(core_view(call->live->core), OBJECT_WORKLOAD, id, &copy, &err);
+        if (rc == 0) {
+                rc = access_need(&call->who, ACTION_SEE, copy->object.tenant, what, &err);
+                question->workload = id;
+                question->submitted_ms = copy->object.created_ms;
+                question->ended_ms = copy->object.ended_ms;
+                (void)str_copy(question->tenant, sizeof question->tenant, copy->object.tenant);
+                mem_free(copy);
+        } else if (rc == -ERR_NOT_FOUND) {
+                (void)err_set(&err, ERR_NOT_FOUND, "%s is not here, or not for %s to see", what,
+                              call->who.name);
+        }
+        if (rc < 0)
+                api_fail(call, &err);
+        else
+                ask_past(call, question);
 }
 
 /* ---- work ---- */
 
-static struct viewer viewer_of(const struct call *call, const struct work *work, bool as_tenant)
+/* As an operator, and not in the view of a tenant. */
+static bool sees_all(const struct call *call, const char *view)
+{
+        return !str_equal(view, "tenant") && access_may(&call->who, ACTION_SEE_ALL, NULL);
+}
+
+static struct viewer viewer_of(const struct call *call, const struct work *work, const char *view)
 {
         const struct tenancy *tenancy = core_tenancy(call->live->core);
         int tenant = tenancy ? tenancy_find(tenancy, work->tenant) : -1;
 
-        return (struct viewer){.is_operator = !as_tenant &&
-                                              access_may(&call->who, ACTION_SEE_ALL, NULL),
+        return (struct viewer){.is_operator = sees_all(call, view),
                                .tenant = tenant < 0 ? 0 : (uint16_t)tenant};
 }
 
@@ -89,18 +139,26 @@ void get_explanation(struct http_exchange *exchange, const struct route_match *m
         struct call call;
         struct err err = {ERR_NOMEM, "out of memory"};
         struct work *work;
+        int64_t at_ms;
 
         if (!api_begin(arg, exchange, match, &call) ||
             !api_query(&call, "view", view, sizeof view) ||
-            !api_query(&call, "format", format, sizeof format) ||
-            !(work = api_live_work(&call, ACTION_SEE)))
+            !api_query(&call, "format", format, sizeof format) || !take_at(&call, &at_ms))
+                return;
+        if (at_ms) {
+                explain_past(&call, &(struct past_question){
+                                            .at_ms = at_ms,
+                                            .is_operator = sees_all(&call, view),
+                                            .as_text = str_equal(format, "text")});
+                return;
+        }
+        if (!(work = api_live_work(&call, ACTION_SEE)))
                 return;
         struct explanation *record = mem_new(1, sizeof *record);
         const struct state *state = core_state(call.live->core);
         if (!record ||
             explain(core_memo(call.live->core), state, work->id, api_now_ms(), record, &err) < 0 ||
-            explain_view(record, state, viewer_of(&call, work, str_equal(view, "tenant")), &err) <
-                    0) {
+            explain_view(record, state, viewer_of(&call, work, view), &err) < 0) {
                 api_fail(&call, &err);
         } else {
                 record->snapshot = core_last_seq(call.live->core);
@@ -117,20 +175,28 @@ void get_idle(struct http_exchange *exchange, const struct route_match *match, v
         struct explained_idle *idle;
         struct call call;
         struct err err = {ERR_NOMEM, "out of memory"};
+        int64_t at_ms;
 
         if (!api_begin(arg, exchange, match, &call) ||
-            !api_query(&call, "format", format, sizeof format))
+            !api_query(&call, "format", format, sizeof format) || !take_at(&call, &at_ms))
                 return;
         if (access_need(&call.who, ACTION_SEE_ALL, NULL, "idle capacity", &err) < 0) {
                 api_fail(&call, &err);
                 return;
         }
+        if (at_ms) {
+                ask_past(&call, &(struct past_question){.at_ms = at_ms,
+                                                        .as_text = str_equal(format, "text")});
+                return;
+        }
         idle = mem_new(1, sizeof *idle);
         if (idle && explain_idle(core_memo(call.live->core), core_state(call.live->core),
-                                 api_now_ms(), idle, &err) == 0)
+                                 api_now_ms(), idle, &err) == 0) {
+                idle->snapshot = core_last_seq(call.live->core);
                 reply(&call, &(struct explained){.idle = idle}, str_equal(format, "text"));
-        else
+        } else {
                 api_fail(&call, &err);
+        }
         mem_free(idle);
 }
 

@@ -54,8 +54,13 @@ route_handler get_usage;
 route_handler get_events;
 /* api_agents.c */
 route_handler post_exchange;
+/* api_attach_open.c */
+route_handler post_attach;
+/* Once it has ended: a note of that, which events are made of. */
+struct attachment;
+void api_log_detached(struct api *api, struct attachment *session);
 /* api_attach.c */
-route_handler post_attach, get_attach_output, post_attach_input, delete_attach, get_attach_input,
+route_handler get_attach_output, post_attach_input, delete_attach, get_attach_input,
         post_attach_output;
 /* api_certificates.c */
 route_handler post_certificate, delete_certificate;

@@ -39,7 +39,8 @@ void get_pool(struct http_exchange *exchange, const struct route_match *match, v
         struct call call;
 
         if (api_begin(arg, exchange, match, &call))
-                api_reply(&call, 200, view_pool(call.live, access_may(&call.who, ACTION_SEE_ALL, NULL)));
+                api_reply(&call, 200,
+                          view_pool(call.live, access_may(&call.who, ACTION_SEE_ALL, NULL)));
 }
 
 void get_tenants(struct http_exchange *exchange, const struct route_match *match, void *arg)

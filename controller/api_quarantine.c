@@ -79,7 +79,8 @@ void get_quarantine(struct http_exchange *exchange, const struct route_match *ma
         api_reply(&call, 200, json);
 }
 
-/* Who lets it go has seen what it was raised for. 0, or what leaves the act to be undone. */
+/* Who lets it go has seen what it was raised for. 1: its alert is over; 0: there is none;
+ * -ERR_RANGE (the reason is too long: nothing was kept), or what leaves the act to be undone. */
 static int end_alert(struct call *call, struct act *act, uint64_t id, struct err *err)
 {
         const char *reason = http_header(call->exchange, "Berth-Reason");
@@ -87,14 +88,17 @@ static int end_alert(struct call *call, struct act *act, uint64_t id, struct err
         struct alert ended;
         uint32_t cursor = 0;
         char subject[24];
+        int rc;
 
         (void)snprintf(subject, sizeof subject, "%" PRIu64, id);
         while ((alert = alerts_next(call->live->alerts, &cursor)))
-                if (alert->kind == ALERT_QUARANTINED && str_equal(alert->subject, subject))
-                        return alerts_acknowledge(call->live->alerts, act, alert->id,
-                                                  call->who.name,
-                                                  reason && *reason ? reason : "released",
-                                                  api_now_ms(), &ended, err);
+                if (alert->kind == ALERT_QUARANTINED && str_equal(alert->subject, subject)) {
+                        rc = alerts_acknowledge(call->live->alerts, act, alert->id,
+                                                call->who.name,
+                                                reason && *reason ? reason : "released",
+                                                api_now_ms(), &ended, err);
+                        return rc ? rc : 1;
+                }
         return 0;
 }
 
@@ -105,16 +109,15 @@ static void release(struct call *call, uint64_t id)
 
         if (!act)
                 return;
-        int rc = quarantine_release(call->api->quarantine, act, id, &err);
-        bool is_there = rc != -ERR_NOT_FOUND;
-        if (rc == 0)
-                rc = end_alert(call, act, id, &err);
+        int ended = end_alert(call, act, id, &err);
+        int rc = ended < 0 ? ended : quarantine_release(call->api->quarantine, act, id, &err);
+        bool is_untouched = ended == -ERR_RANGE || (ended == 0 && rc == -ERR_NOT_FOUND);
         if (rc == 0) {
                 api_commit(call, act, 200, json_pack("{s:I,s:s}", "id", (json_int_t)id, "state",
                                                      "released"));
                 return;
         }
-        if (is_there)
+        if (!is_untouched)
                 core_undo(act);         /* and the list is read again */
         core_commit(act, api_ignore, NULL);
         api_fail(call, &err);

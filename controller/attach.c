@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "controller/nodes.h"
 #include "net/token.h"
 
 /* ---- a pipe ---- */
@@ -86,10 +87,23 @@ struct attachment *attachments_next(const struct attachments *attachments, uint3
         return NULL;
 }
 
+/* That nobody waits at, and whose end is logged; NULL: there is none. */
+static struct attachment *oldest_ended(const struct attachments *attachments)
+{
+        uint32_t cursor = 0;
+        struct attachment *session, *oldest = NULL;
+
+        while ((session = attachments_next(attachments, &cursor)))
+                if (session->end_is_logged && !attachment_is_waited_at(session) &&
+                    (!oldest || session->ended_ms < oldest->ended_ms))
+                        oldest = session;
+        return oldest;
+}
+
 static int check_room(const struct attachments *attachments, const struct attachment *wanted,
                       struct err *err)
 {
-        uint32_t cursor = 0, of_run = 0, of_owner = 0;
+        uint32_t cursor = 0, of_run = 0, of_owner = 0, of_node = 0;
         const struct attachment *session;
 
         while ((session = attachments_next(attachments, &cursor))) {
@@ -98,6 +112,7 @@ static int check_room(const struct attachments *attachments, const struct attach
                 of_run += session->workload == wanted->workload &&
                           session->member == wanted->member;
                 of_owner += str_equal(session->owner, wanted->owner);
+                of_node += session->node == wanted->node;
         }
         if (of_run >= ATTACH_OF_RUN_MAX)
                 return err_set(err, ERR_FULL,
@@ -107,7 +122,10 @@ static int check_room(const struct attachments *attachments, const struct attach
         if (of_owner >= ATTACH_OF_PRINCIPAL_MAX)
                 return err_set(err, ERR_FULL, "%s has %d terminals already: close one of them",
                                wanted->owner, ATTACH_OF_PRINCIPAL_MAX);
-        if (attachments->count >= ATTACH_SESSIONS_MAX)
+        if (of_node >= ATTACH_OF_NODE_MAX)
+                return err_set(err, ERR_FULL, "node '%s' has %d terminals already: try again later",
+                               wanted->node->name, ATTACH_OF_NODE_MAX);
+        if (attachments->count >= ATTACH_SESSIONS_MAX && !oldest_ended(attachments))
                 return err_set(err, ERR_FULL, "the pool has %d terminals already: try again later",
                                ATTACH_SESSIONS_MAX);
         return 0;
@@ -134,6 +152,8 @@ int attachments_open(struct attachments *attachments, const struct attachment *w
         struct attachment *session = mem_new(1, sizeof *session);
         if (!session)
                 return err_set(err, ERR_NOMEM, "out of memory");
+        if (attachments->count == ATTACH_SESSIONS_MAX)
+                attachments_drop(attachments, oldest_ended(attachments));
         (void)str_copy(session->owner, sizeof session->owner, wanted->owner);
         session->node = wanted->node;
         session->workload = wanted->workload;
@@ -173,6 +193,7 @@ void attachments_drop(struct attachments *attachments, struct attachment *sessio
                         attachments->count--;
                 }
         json_decref(session->want);
+        json_decref(session->about);
         mem_free(session);
 }
 
@@ -185,6 +206,12 @@ void attachments_add_wants(const struct attachments *attachments, const struct n
         while (attachments->count > 0 && (session = attachments_next(attachments, &cursor)))
                 if (session->node == node && !session->is_taken && !session->ended_ms)
                         (void)json_array_append(list, session->want);
+}
+
+bool attachment_is_waited_at(const struct attachment *session)
+{
+        return session->in.reader.exchange || session->in.writer.exchange ||
+               session->out.reader.exchange || session->out.writer.exchange;
 }
 
 /* Who waits now is there. */

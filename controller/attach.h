@@ -5,6 +5,8 @@
  * are bounded: a reader that does not come makes its writer wait, all the way to the program.
  * Whoever waits at a pipe (an HTTP exchange) is held here and answered by api_attach.c.
  *
+ * Its beginning and its end are notes in the log, which events are made of (events_log.c).
+ *
  * A session ends with its program, when its client has not come for ATTACH_GRACE_MS, when its agent
  * has not for ATTACH_AGENT_MS, or after ATTACH_IDLE_MS without a byte. Times: any clock in ms.
  */
@@ -25,6 +27,8 @@ struct node_entry;
 #define ATTACH_SESSIONS_MAX     256
 #define ATTACH_OF_RUN_MAX       4
 #define ATTACH_OF_PRINCIPAL_MAX 16
+#define ATTACH_OF_NODE_MAX      32      /* more its agent does not take */
+#define ATTACH_WINDOW_MAX       4096    /* rows, columns */
 #define ATTACH_PIPE_BYTES       65536u
 #define ATTACH_WAIT_MS_MAX      INT64_C(20000)  /* that one call may wait */
 #define ATTACH_START_MS         INT64_C(15000)  /* for its agent to come */
@@ -69,6 +73,8 @@ struct attachment {
         uint64_t workload, epoch;
         uint32_t member;
         json_t *want;                   /* owned: as the exchange with the agent has it */
+        json_t *about;                  /* owned: whose work it is beside, who opened it, and what
+                                           it starts: what events say of it */
         bool is_taken;                  /* its agent has come */
         struct attach_window window;
         uint32_t window_count;          /* how often it was set */
@@ -79,14 +85,16 @@ struct attachment {
         const char *broken;             /* why it ended without an exit code; NULL: it has not */
         int64_t opened_ms, used_ms, client_ms, agent_ms;        /* last moved, came, came */
         int64_t ended_ms;               /* 0: not yet */
+        bool end_is_logged;
 };
 
 struct attachments *attachments_new(void);                      /* NULL: out of memory */
 /* Nobody waits any more. NULL is fine. */
 void attachments_free(struct attachments *attachments);
 
-/* What stands in `wanted`: owner, node, run, window. 0; -ERR_FULL: as many as there may be, of the
- * run, its owner or at all; -ERR_NOMEM. */
+/* What stands in `wanted`: owner, node, run, window. Where there is no room otherwise, the session
+ * that ended first goes, once its end is logged. 0; -ERR_FULL: as many as there may be, of the run,
+ * its owner, its node or at all; -ERR_NOMEM. */
 int attachments_open(struct attachments *attachments, const struct attachment *wanted,
                      int64_t now_ms, struct attachment **ret_session, struct err *err);
 /* NULL: there is none of that name. */
@@ -99,5 +107,7 @@ void attachments_drop(struct attachments *attachments, struct attachment *sessio
 void attachments_add_wants(const struct attachments *attachments, const struct node_entry *node,
                            json_t *list);
 
+/* Whether a call is held at any end of its pipes. */
+bool attachment_is_waited_at(const struct attachment *session);
 /* Why it is over by now, in words that stay; NULL: it is not. */
 const char *attachment_over(const struct attachment *session, int64_t now_ms);

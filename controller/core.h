@@ -148,7 +148,7 @@ struct core_watch {
         void *arg;
         void (*before)(void *arg, const struct state *state, const struct fact *fact, uint64_t seq,
                        int64_t at_ms);
-        void (*note)(void *arg, const char *text, uint64_t seq);        /* as core_note() takes it */
+        void (*note)(void *arg, const char *text, uint64_t seq);        /* of core_note() */
         void (*durable)(void *arg, uint64_t seq);       /* everything up to that record is */
         void (*renewed)(void *arg);     /* the state was made anew */
         /* Behind a FACT_REFUSED of work that was never taken, which is in no table: what it was. */
@@ -164,8 +164,8 @@ struct core_watch {
 #define CORE_WATCHES_MAX 8
 void core_watch(struct core *core, const struct core_watch *watch);
 
-/* Asked for every input before it is decided, as it will be logged: what is not 0 is its answer, and
- * nothing of it is decided or logged. `decided`: it was, within that act. */
+/* Asked for every input before it is decided, as it will be logged: what is not 0 is its answer,
+ * and nothing of it is decided or logged. `decided`: it was, within that act. */
 struct core_guard {
         void *arg;
         int (*may)(void *arg, enum input_kind kind, const char *body, size_t size,

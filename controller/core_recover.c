@@ -329,6 +329,23 @@ void core_drop_state(struct core *core)
         core->policy_revision = 0;
 }
 
+/* Only what was made anew: the writer's thread reads of the rest meanwhile. */
+static void take_over(struct core *core, const struct core *fresh)
+{
+        core_drop_state(core);
+        core->state = fresh->state;
+        core->memo = fresh->memo;
+        core->policy = fresh->policy;
+        core->policy_revision = fresh->policy_revision;
+        core->works = fresh->works;
+        core->words = fresh->words;
+        core->last_seq = fresh->last_seq;
+        core->durable_seq = fresh->durable_seq;
+        core->now_ms = fresh->now_ms;
+        core->has_begun = fresh->has_begun;
+        core->next_workload = fresh->next_workload;
+}
+
 int core_recover(struct core *core, struct core_recovery *ret_recovery, struct err *err)
 {
         struct core fresh = *core;
@@ -350,8 +367,7 @@ int core_recover(struct core *core, struct core_recovery *ret_recovery, struct e
                 core_drop_state(&fresh);
                 return rc;
         }
-        core_drop_state(core);
-        *core = fresh;
+        take_over(core, &fresh);
         recovery.told.took_ms = (time_monotonic_ns() - begin) / 1000000;
         *ret_recovery = recovery.told;
         return 0;

@@ -21,6 +21,7 @@
 #include "controller/guarded.h"
 #include "controller/live.h"
 #include "controller/metrics.h"
+#include "controller/past_asks.h"
 #include "controller/persons.h"
 #include "controller/quarantine.h"
 #include "controller/simulated.h"
@@ -175,6 +176,7 @@ static void on_play(uv_timer_t *timer)
         api_end_waits(&daemon->api, now_ms);
         api_end_wants(&daemon->api, now_ms);
         api_end_attachments(&daemon->api, false);
+        past_asks_look(daemon->api.past, false);
 }
 
 static void on_look(uv_timer_t *timer)
@@ -192,6 +194,7 @@ static void on_ending(uv_timer_t *timer)
         api_end_waits(&daemon->api, INT64_MAX);
         api_end_wants(&daemon->api, INT64_MAX);
         api_end_attachments(&daemon->api, true);
+        past_asks_look(daemon->api.past, true);
         if (http_counters(daemon->http).exchanges == 0 || api_now_ms() > daemon->end_by_ms)
                 uv_stop(&daemon->loop);
 }
@@ -425,10 +428,12 @@ static int open_live(struct daemon *daemon, struct err *err)
         daemon->api.metrics = daemon->metrics = metrics_new(&daemon->live, daemon->events,
                                                              daemon->api.quarantine);
         daemon->api.persons = persons_new();
+        daemon->api.past = past_asks_new(&daemon->loop, core_view(daemon->live.core));
         rc = tokens_open(daemon->live.core, &daemon->api.tokens, err);
         if (rc)
                 return rc;
-        if (!daemon->events || !daemon->metrics || !daemon->api.persons)
+        if (!daemon->events || !daemon->metrics || !daemon->api.persons ||
+            !daemon->api.past)
                 return err_set(err, ERR_NOMEM, "out of memory");
         daemon->snapshot_seq = told.snapshot_seq;
         daemon->retain_at_ms = api_now_ms() + RETAIN_FIRST_MS;
@@ -584,6 +589,7 @@ static int serve(struct daemon *daemon, struct err *err)
                 (void)activation_ready(NULL);
                 (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
         }
+        past_asks_free(daemon->api.past);
         worker_end(daemon->worker);
         http_free(daemon->http);        /* closes the streams */
         crash_unwatch();

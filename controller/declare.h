@@ -5,9 +5,9 @@
  * lives, it is submitted. A service whose only change is its number of replicas gets more of them,
  * or loses its newest; one that lost replicas gets them back. Any other change replaces waiting
  * work in one act: what is new comes last in its class, as any new work does, for else little work
- * sent early would hold a place for large work that is sent late. Work that runs is only replaced where
- * `replace` says so: it is told to stop at once, and what is new waits until there is room. What
- * its owner held, or let go, stays so.
+ * sent early would hold a place for large work that is sent late. Work that runs is only replaced
+ * where `replace` says so: it is told to stop at once, and what is new waits until there is room.
+ * What its owner held, or let go, stays so.
  */
 #pragma once
 

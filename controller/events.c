@@ -187,7 +187,7 @@ static void on_fact(void *arg, const struct state *state, const struct fact *fac
         keep_event(events, &event);
 }
 
-/* Alerts are no facts, but somebody is told of them all the same. */
+/* Alerts and terminals are no facts, but somebody is told of them all the same. */
 static void on_note(void *arg, const char *text, uint64_t seq)
 {
         struct events *events = arg;

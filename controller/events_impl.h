@@ -109,7 +109,8 @@ void view_flush(struct view *view);             /* events.c */
 /* Writes the event of the fact. False: out of memory. The bytes of `ret_event` are owned. */
 bool event_make(struct events *events, const struct fact *fact, const struct event_about *about,
                 uint64_t id, struct event *ret_event);
-/* The same of a note that tells of an alert. 0: it is another note; -ERR_NOMEM. */
+/* The same of a note that tells of an alert, or of a terminal beside work: 1. 0: it is another
+ * note; -ERR_NOMEM. */
 int event_of_note(const void *body, size_t size, uint64_t id, struct event *ret_event);
 /* What the state and the works say of the fact, as they stand. */
 struct event_about event_about_now(const struct events *events, const struct fact *fact,

@@ -71,15 +71,17 @@ static void add_event(struct text *text, uint64_t id, const char *name, const js
         free(json);
 }
 
-/* {"alert_raised":{...}}: its tenant, if it is one's, is not told who looks after it. */
-static int make_alert(const json_t *note, uint64_t id, struct event *ret_event)
+/* {"alert_raised":{...}}: its tenant, if it is one's, is not told who looks after it, and why. */
+static int make_noted(const json_t *note, uint64_t id, struct event *ret_event)
 {
         void *iterator = json_object_iter((json_t *)(uintptr_t)note);
         const char *name = json_object_iter_key(iterator);
         json_t *data = json_object_iter_value(iterator);
         const char *tenant = json_string_value(json_object_get(data, "tenant"));
         struct text bytes = {0};
-        struct event event = {.id = id};
+        struct event event = {
+                .id = id,
+                .workload = (uint64_t)json_integer_value(json_object_get(data, "workload"))};
 
         text_add_bytes(&bytes, tenant ? tenant : "", tenant ? strlen(tenant) + 1 : 1);
         event.tenant_size = (uint32_t)bytes.size;
@@ -99,16 +101,24 @@ static int make_alert(const json_t *note, uint64_t id, struct event *ret_event)
         return 1;
 }
 
+/* Of alerts, and of terminals beside work. */
+static bool is_of_event(const void *body, size_t size)
+{
+        static const char *const starts[] = {"{\"alert_", "{\"attached\":{", "{\"detached\":{"};
+
+        for (size_t s = 0; s < ARRAY_LEN(starts); s++)
+                if (size > strlen(starts[s]) && memcmp(body, starts[s], strlen(starts[s])) == 0)
+                        return true;
+        return false;
+}
+
 int event_of_note(const void *body, size_t size, uint64_t id, struct event *ret_event)
 {
-        static const char start[] = "{\"alert_";
-        json_t *note;
-
-        if (size < sizeof start || memcmp(body, start, sizeof start - 1) != 0)
+        if (!is_of_event(body, size))
                 return 0;
-        note = json_loadb(body, size, 0, NULL);
+        json_t *note = json_loadb(body, size, 0, NULL);
         int rc = json_is_object(note) && json_object_size(note) == 1
-                         ? make_alert(note, id, ret_event)
+                         ? make_noted(note, id, ret_event)
                          : 0;
         json_decref(note);
         return rc;

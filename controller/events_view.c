@@ -121,9 +121,9 @@ void views_deliver(struct events *events, const struct event *event)
         uint64_t hash = 0;
 
         deliver_to(events, hash_of_number(HASH_ALL, 0), event);
-        if (!event->workload)
-                return;
-        deliver_to(events, hash_of_number(HASH_WORKLOAD, event->workload), event);
+        if (event->workload)
+                deliver_to(events, hash_of_number(HASH_WORKLOAD, event->workload), event);
+        /* Alerts are a tenant's without being of work. */
         for (size_t i = 0; tenant[i]; i++) {
                 map_chain(&hash, (unsigned char)tenant[i]);
                 if (tenant[i + 1] == '\0' || tenant[i + 1] == '/')

@@ -547,11 +547,25 @@ static json_t *run_of(struct live *live, const struct member *member)
         return json;
 }
 
+/* Terminals come first: they are few, and somebody sits before them. What is more than an agent
+ * takes comes with the next answer: one that refuses an answer has heard nothing. */
+static json_t *all_wants(const struct live *live, const struct node_entry *node)
+{
+        json_t *wants = json_array(), *logs = wants_of(live->wants, node);
+
+        attachments_add_wants(live->attachments, node, wants);
+        (void)json_array_extend(wants, logs);
+        json_decref(logs);
+        while (json_array_size(wants) > PROTOCOL_WANTS_MAX)
+                (void)json_array_remove(wants, json_array_size(wants) - 1);
+        return wants;
+}
+
 json_t *exchange_answer(struct live *live, const struct node_entry *node)
 {
         const struct state *state = core_state(live->core);
         uint32_t number = state_node(state, node->desc.name);
-        json_t *json = json_object(), *runs = json_array(), *wants;
+        json_t *json = json_object(), *runs = json_array();
 
         for (uint32_t at = number == NONE ? NONE : state->nodes[number].first_member; at != NONE;
              at = state->members[at].node_next) {
@@ -567,8 +581,6 @@ json_t *exchange_answer(struct live *live, const struct node_entry *node)
         view_set(json, "generation", json_integer((json_int_t)node->generation));
         view_set(json, "lease_ms", json_integer(live->lease_ms));
         view_set(json, "runs", runs);
-        wants = wants_of(live->wants, node);
-        attachments_add_wants(live->attachments, node, wants);
-        view_set(json, "wants", wants);
+        view_set(json, "wants", all_wants(live, node));
         return json;
 }

@@ -76,8 +76,8 @@ int live_put_policy(struct live *live, struct act *act, struct document_put *put
 int live_put_pool(struct live *live, struct act *act, struct document_put *put, struct err *err);
 
 /* Small documents that stand beside the policy or the pool, and are put by name: as a new revision
- * of the text that they are in. `put->text` is the document; NULL: it goes. -ERR_NOT_FOUND (it is not
- * there), and what live_put_policy() and live_put_pool() return. */
+ * of the text that they are in. `put->text` is the document; NULL: it goes. -ERR_NOT_FOUND (it is
+ * not there), and what live_put_policy() and live_put_pool() return. */
 enum beside { BESIDE_RESERVATION, BESIDE_MAINTENANCE };
 const char *beside_kind(enum beside beside);            /* "Reservation" */
 int live_put_beside(struct live *live, struct act *act, enum beside beside, const char *name,
@@ -87,7 +87,8 @@ int live_put_beside(struct live *live, struct act *act, enum beside beside, cons
 
 /* The node takes part: it joined, or joins again. Nothing where it does already. */
 int live_join(struct live *live, struct act *act, struct node_entry *node, struct err *err);
-/* The pool has it, but nobody speaks for it yet: work that needs it waits. Not for one that is up. */
+/* The pool has it, but nobody speaks for it yet: work that needs it waits. Not for one that is
+ * up. */
 int live_describe(struct live *live, struct act *act, struct node_entry *node, struct err *err);
 /* Also of one that is down. 0, -ERR_NOT_FOUND (the pool does not know it), -ERR_IO. */
 int live_drain(struct live *live, struct act *act, struct node_entry *node, bool drained,

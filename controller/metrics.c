@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/text.h"
@@ -291,7 +292,7 @@ static void write_tables(struct text *text, const struct state *state)
         for (size_t t = 0; t < ROOMS; t++)
                 labelled(text, "berth_table_max", "table", tables[t].table, tables[t].max);
         number(text, "berth_memory_resident_bytes", "gauge", "Memory of the process.",
-               room_resident_bytes());
+               room_resident_bytes((int)getpid()));
 }
 
 /* What may hold anything. */
@@ -327,8 +328,8 @@ static void write_alerts(struct text *text, const struct alerts *alerts)
         head(text, "berth_alert", "gauge", "One that fires; 0: somebody looks after it.");
         for (unsigned n = 0; n < ALERTS_SHOWN && (alert = alerts_next(alerts, &cursor)); n++)
                 write_alert(text, alert);
-        number(text, "berth_alerts_left_out_total", "counter", "Alerts for which there was no room.",
-               figures.left_out);
+        number(text, "berth_alerts_left_out_total", "counter",
+               "Alerts for which there was no room.", figures.left_out);
         number(text, "berth_webhook_posted_total", "counter", "Changes that the webhook has taken.",
                figures.posted);
         number(text, "berth_webhook_failures_total", "counter", "Tries of the webhook that failed.",
@@ -406,7 +407,8 @@ static void write_worker(struct text *text, const struct worker *worker)
              "Starts within the foretold p90, of the last 100; 0: too few to say.");
         labelled(text, "berth_worker_coverage_percent", "work", "small", figures->coverage_small);
         labelled(text, "berth_worker_coverage_percent", "work", "wide", figures->coverage_wide);
-        head(text, "berth_worker_foretold_starts", "gauge", "Starts that estimates are learnt from.");
+        head(text, "berth_worker_foretold_starts", "gauge",
+             "Starts that estimates are learnt from.");
         labelled(text, "berth_worker_foretold_starts", "work", "small", figures->starts_small);
         labelled(text, "berth_worker_foretold_starts", "work", "wide", figures->starts_wide);
         seconds(text, "berth_worker_cpu_seconds", "gauge", "Processor time it has used.",
@@ -426,8 +428,8 @@ static void write_quarantine(struct text *text, const struct metrics *metrics)
         head(text, "berth_quarantine", "gauge", "Inputs that have crashed the controller.");
         labelled(text, "berth_quarantine", "state", "held", held);
         labelled(text, "berth_quarantine", "state", "suspect", suspects);
-        number(text, "berth_quarantine_refused_total", "counter", "Inputs that were not tried again.",
-               quarantine_refused(metrics->quarantine));
+        number(text, "berth_quarantine_refused_total", "counter",
+               "Inputs that were not tried again.", quarantine_refused(metrics->quarantine));
         number(text, "berth_crashes_found", "gauge", "Crashes that this start found records of.",
                quarantine_crashes(metrics->quarantine));
 }

@@ -20,8 +20,8 @@ void persons_free(struct persons *persons);             /* NULL is fine */
 /* A body counts as one more request for each so many bytes: reading it holds up all others. */
 #define PERSONS_BODY_BYTES 1024u
 
-/* One request with a body of so many bytes. 0, or how many ms to wait until there may be one; a large
- * one goes when a small one may, and its person pays for it afterwards. `now_ms` never goes back and
- * is above 0; per_s 0: any number. */
+/* One request with a body of so many bytes. 0, or how many ms to wait until there may be one; a
+ * large one goes when a small one may, and its person pays for it afterwards. `now_ms` never goes
+ * back and is above 0; per_s 0: any number. */
 int64_t persons_take(struct persons *persons, const char *name, size_t body_bytes, uint32_t per_s,
                      int64_t now_ms);

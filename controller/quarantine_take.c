@@ -69,6 +69,15 @@ static bool is_known(const struct quarantine_entry *entry, int64_t at_ns)
 
 /* ---- entries ---- */
 
+/* What is typed at somebody's terminal, and what that shows, is not kept. */
+static bool is_private(const struct crash_record *record)
+{
+        static const char path[] = "/attachments/";
+
+        return record->of == CRASH_REQUEST &&
+               memmem(record->head, record->head_size, path, strlen(path));
+}
+
 /* With an empty list of crashes. NULL: out of memory. */
 static json_t *about_new(const struct quarantine *quarantine, const struct crash_record *record)
 {
@@ -88,7 +97,8 @@ static json_t *about_new(const struct quarantine *quarantine, const struct crash
         return json_pack("{s:o,s:s,s:[],s:o}", "kind",
                          text_of(record->head, record->head_size, QUARANTINE_KIND_MAX - 1), "what",
                          what, "crashes", "input",
-                         text_of(record->body, record->body_size, QUARANTINE_SHOWN_MAX));
+                         text_of(record->body, is_private(record) ? 0 : record->body_size,
+                                 QUARANTINE_SHOWN_MAX));
 }
 
 /* The oldest suspect goes, where there is no room. */

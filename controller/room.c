@@ -22,11 +22,13 @@ void rooms_of(const struct state *state, struct room ret_rooms[ROOMS])
         memcpy(ret_rooms, rooms, sizeof rooms);
 }
 
-uint64_t room_resident_bytes(void)
+uint64_t room_resident_bytes(int pid)
 {
-        FILE *file = fopen("/proc/self/statm", "re");
+        char path[48];
         uint64_t all = 0, resident = 0;
 
+        (void)snprintf(path, sizeof path, "/proc/%d/statm", pid);
+        FILE *file = fopen(path, "re");
         if (!file)
                 return 0;
         if (fscanf(file, "%" SCNu64 " %" SCNu64, &all, &resident) != 2)

@@ -16,6 +16,6 @@ struct room {
 };
 
 void rooms_of(const struct state *state, struct room ret_rooms[ROOMS]);
-/* Of this process, and what the machine has; 0: not known. */
-uint64_t room_resident_bytes(void);
+/* Of a process, and what the machine has; 0: not known. */
+uint64_t room_resident_bytes(int pid);
 uint64_t room_memory_bytes(void);

@@ -12,7 +12,7 @@
 #include "proto/workload_doc.h"
 
 #define RUNS_PER_ACT         512
-#define QUARANTINED_AGAIN_MS 2000       /* its end is in quarantine: perhaps it is released by then */
+#define QUARANTINED_AGAIN_MS 2000       /* its end is in quarantine: released by then, perhaps */
 
 struct event {
         int64_t at_ms;

@@ -141,7 +141,8 @@ static int see_ending(void *arg, const struct object *object, struct err *err)
         if (works_find(core_works(core), object->id))
                 return 0;
         return err_set(err, ERR_CANCELLED,
-                       "field 'after': '%s' has just ended, and how is not on the disk yet; try again",
+                       "field 'after': '%s' has just ended, and how is not on the disk yet; try "
+                       "again",
                        object->name);
 }
 
@@ -378,8 +379,8 @@ static int check_room(const struct core *core, const struct submission *submissi
                 return 0;
         return err_set(err, ERR_FULL,
                        "workload '%s' is %" PRIu32 " workloads of a document of %zu bytes: "
-                       "together more than one request may bring; make several of it, or put the command's "
-                       "text into a file",
+                       "together more than one request may bring; make several of it, or put the "
+                       "command's text into a file",
                        submission->document->name, count, strlen(submission->text));
 }
 

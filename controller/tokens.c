@@ -185,7 +185,8 @@ static int see_token(void *arg, const struct object *object, struct err *err)
                 .made_ms = object->created_ms,
                 .until_ms = json_integer_value(json_object_get(detail, "until_ms"))};
         bool ok = entry.role < TOKEN_ROLES_END &&
-                  token_hash_parse(json_string_value(json_object_get(detail, "hash")), entry.hash) &&
+                  token_hash_parse(json_string_value(json_object_get(detail, "hash")),
+                                   entry.hash) &&
                   take_text(object->name, entry.principal, sizeof entry.principal) &&
                   take_text(object->tenant, entry.tenant, sizeof entry.tenant) &&
                   take_text(object->owner, entry.made_by, sizeof entry.made_by) &&

@@ -31,8 +31,8 @@ json_t *view_workload(struct live *live, const struct object *object, bool full)
 const char *view_state(const struct live *live, const struct work *work);
 
 json_t *view_queue(struct live *live, const char *tenant, uint32_t limit);
-/* `who`: may see the whole pool, and so how many alerts fire. */
-json_t *view_pool(struct live *live, bool who);
+/* `sees_all`: who asks may see the whole pool, and so how many alerts fire. */
+json_t *view_pool(struct live *live, bool sees_all);
 /* The process beside it: {"up", "starts", "silent_ms", "trouble"}, or null where there is none. */
 json_t *view_worker(const struct live *live);
 json_t *view_node(struct live *live, const struct node_entry *node, bool who);

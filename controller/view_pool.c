@@ -88,7 +88,7 @@ static json_t *count_alerts(const struct live *live)
                          (json_int_t)figures.unacknowledged);
 }
 
-json_t *view_pool(struct live *live, bool who)
+json_t *view_pool(struct live *live, bool sees_all)
 {
         const struct state *state = core_state(live->core);
         struct model_sums sums[MODELS_MAX] = {0};
@@ -121,7 +121,7 @@ json_t *view_pool(struct live *live, bool who)
         view_set(json, "plan", plan_of(live));
         view_set(json, "policy_revision", json_integer((json_int_t)core_policy_revision(live->core)));
         view_set(json, "pool_revision", json_integer((json_int_t)live->pool_revision));
-        if (who)
+        if (sees_all)
                 view_set(json, "alerts", count_alerts(live));
         return json;
 }

@@ -42,12 +42,17 @@ struct webhook {
         bool is_ending;
 };
 
-static int64_t now_ms(void)
+static int64_t clock_ms(clockid_t clock)
 {
         struct timespec now;
 
-        (void)clock_gettime(CLOCK_REALTIME, &now);
+        (void)clock_gettime(clock, &now);
         return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int64_t now_ms(void)
+{
+        return clock_ms(CLOCK_REALTIME);
 }
 
 /* ---- signing ---- */
@@ -222,10 +227,10 @@ static bool may_try(const struct webhook *webhook)
         return webhook->count > 0 && webhook->url[0];
 }
 
-/* Until so much later, or until it is to end, or goes elsewhere. */
+/* Until so much later, or until it is to end, or goes elsewhere; whoever sets the time of day. */
 static void pause_for(struct webhook *webhook, int64_t ms)
 {
-        int64_t until_ms = now_ms() + ms;
+        int64_t until_ms = clock_ms(CLOCK_MONOTONIC) + ms;
         const struct timespec until = {until_ms / 1000, until_ms % 1000 * 1000000};
         char url[URL_MAX];
 
@@ -273,12 +278,16 @@ static void *run(void *arg)
 int webhook_new(int64_t pause_ms, struct webhook **ret_webhook, struct err *err)
 {
         struct webhook *webhook = mem_new(1, sizeof *webhook);
+        pthread_condattr_t steady;
 
         if (!webhook)
                 return err_set(err, ERR_NOMEM, "out of memory");
         webhook->pause_ms = pause_ms ? pause_ms : WEBHOOK_PAUSE_MS;
         pthread_mutex_init(&webhook->lock, NULL);
-        pthread_cond_init(&webhook->changed, NULL);
+        pthread_condattr_init(&steady);
+        pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+        pthread_cond_init(&webhook->changed, &steady);
+        pthread_condattr_destroy(&steady);
         int rc = pthread_create(&webhook->thread, NULL, run, webhook);
         if (rc) {
                 mem_free(webhook);

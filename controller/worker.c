@@ -15,6 +15,7 @@
 #include "base/time.h"
 #include "controller/api_handlers.h"
 #include "controller/live.h"
+#include "controller/room.h"
 
 #define CHILD_FD       3
 #define BACKOFF_MS     1000
@@ -36,7 +37,8 @@ struct worker {
         unsigned lines, refused;        /* of this second; of this process */
         char *line;                     /* WORKER_LINE_MAX: what has come of one */
         size_t line_size;
-        char trouble[256];
+        const char *why;                /* it was ended by us; NULL: it was not */
+        char trouble[256];              /* of the last one that ended */
         struct worker_shown shown;
         struct worker_rates rates;
 };
@@ -80,7 +82,7 @@ static void end_process(struct worker *worker, const char *why)
 {
         if (!worker->is_up)
                 return;
-        (void)str_copy(worker->trouble, sizeof worker->trouble, why);
+        worker->why = worker->why ? worker->why : why;
         (void)uv_process_kill(&worker->process, SIGKILL);
         close_pipe(worker);
 }
@@ -92,9 +94,11 @@ static void has_ended(uv_process_t *process, int64_t status, int number)
 
         worker->is_up = false;
         worker->shown.ends++;
-        if (!worker->trouble[0] && number)
+        if (worker->why)
+                (void)str_copy(worker->trouble, sizeof worker->trouble, worker->why);
+        else if (number)
                 (void)snprintf(worker->trouble, sizeof worker->trouble, "signal %d", number);
-        else if (!worker->trouble[0])
+        else
                 (void)snprintf(worker->trouble, sizeof worker->trouble, "it ended with %d",
                                (int)status);
         if (lived_ms >= LIVED_MS)
@@ -259,7 +263,7 @@ static void start(struct worker *worker)
         int rc = spawn(worker);
 
         worker->started_ms = worker->heard_ms = now;
-        worker->trouble[0] = '\0';
+        worker->why = NULL;
         worker->line_size = 0;
         worker->refused = 0;
         worker->shown.starts++;
@@ -280,21 +284,6 @@ static void start(struct worker *worker)
 
 /* ---- looking after it ---- */
 
-static uint64_t resident_mib(int pid)
-{
-        char path[48];
-        uint64_t all = 0, resident = 0;
-
-        (void)snprintf(path, sizeof path, "/proc/%d/statm", pid);
-        FILE *file = fopen(path, "re");
-        if (!file)
-                return 0;
-        if (fscanf(file, "%" SCNu64 " %" SCNu64, &all, &resident) != 2)
-                resident = 0;
-        (void)fclose(file);
-        return resident * (uint64_t)sysconf(_SC_PAGESIZE) >> 20;
-}
-
 void worker_tick(struct worker *worker)
 {
         int64_t now = now_ms();
@@ -306,7 +295,7 @@ void worker_tick(struct worker *worker)
                         start(worker);
                 return;
         }
-        worker->shown.rss_mib = resident_mib(worker->shown.pid);
+        worker->shown.rss_mib = room_resident_bytes(worker->shown.pid) >> 20;
         if (worker->shown.rss_mib > worker->options.memory_mib)
                 end_process(worker, "it held too much memory");
         else if (now - worker->heard_ms > worker->options.silence_ms)

@@ -75,11 +75,11 @@ static void see_fact(void *arg, const struct log_pool *pool, const struct fact *
 
 /* ---- beginning ---- */
 
-/* The oldest good one that is not too far back, or else the newest good one. `ret_pool` is a new
- * one. 1: restored; 0: there is none. */
+/* The oldest good one that is not too far back, or else the newest good one: first that, then newer
+ * ones, then older ones. 1: restored; 0: there is none. */
 static int restore(struct worker_follow *follow, uint64_t not_before, struct err *err)
 {
-        struct snapshot list[SNAPSHOTS_MAX];
+        struct snapshot list[SNAPSHOTS_MAX], order[SNAPSHOTS_MAX];
         size_t count, first = 0;
         int rc = snapshot_list(follow->store, list, SNAPSHOTS_MAX, &count, err);
 
@@ -87,21 +87,9 @@ static int restore(struct worker_follow *follow, uint64_t not_before, struct err
                 return rc;
         while (first + 1 < count && list[first + 1].seq >= not_before)
                 first++;                /* newest first */
-        for (size_t tried = 0; tried < count; tried++) {
-                const struct snapshot *about = &list[tried <= first ? first - tried : tried];
-                if (snapshot_check_place(follow->store, about, NULL) < 0)
-                        continue;
-                rc = log_pool_restore(&follow->pool, follow->store, about, err);
-                if (rc == 0)
-                        return 1;
-                if (rc != -ERR_INPUT)
-                        return rc;
-                log_pool_done(&follow->pool);   /* damaged: another one */
-                rc = log_pool_new(NULL, &follow->pool, err);
-                if (rc)
-                        return rc;
-        }
-        return 0;
+        for (size_t n = 0; n < count; n++)
+                order[n] = list[n <= first ? first - n : n];
+        return log_pool_restore_first(&follow->pool, follow->store, order, count, err);
 }
 
 static int begin(struct worker_follow *follow, uint64_t back, struct err *err)

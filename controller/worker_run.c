@@ -222,7 +222,8 @@ static int wait_ms(struct run *run, int64_t ms)
 
         for (int64_t left = ms; left >= 0; left = until - now_ms()) {
                 int n = poll(&socket, 1, (int)left);
-                if (n > 0 && recv(socket.fd, &byte, 1, MSG_DONTWAIT) <= 0 && errno != EAGAIN)
+                ssize_t got = n > 0 ? recv(socket.fd, &byte, 1, MSG_DONTWAIT) : 1;
+                if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
                         return 1;
                 if (n == 0)
                         return 0;

@@ -10,7 +10,7 @@
 #include "engine/state.h"
 #include "proto/log_group.h"
 
-/* Work that waits, and did not begin to wait after the state that was looked at. */
+/* That has not started or gone meanwhile. */
 static bool still_waits(const struct live *live, const struct eta_set *eta)
 {
         const struct state *state = core_state(live->core);

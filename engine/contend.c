@@ -129,23 +129,24 @@ static struct share root_share(const struct state *state, uint32_t number)
                               state->shapes[bucket->shape].models);
 }
 
-/* What is kept for promises depends on all that is used: then nothing lasts. */
+/* What is kept for promises depends on all that is used, and what lasted before something was kept
+ * does not know of it: then nothing lasts. */
 bool contend(struct memo *memo, const struct state *state, uint32_t bucket)
 {
         struct contending *contending = &memo->contending[bucket];
         const struct accounts *accounts = state->accounts;
+        bool lasts = accounts && accounts->kept_in_all == 0;
         uint64_t version = 0;
         uint32_t at;
 
-        if (accounts) {
+        if (lasts) {
                 version = accounts->versions[accounts->root[state->buckets[bucket].tenant]];
                 if (contending->epoch == memo->contend.epoch && contending->version == version)
                         return contending->may;
         }
         struct contender *it = &contending->it;
         contending->may = make_contender(memo, state, bucket, &at, it);
-        bool lasts = accounts && accounts->kept_in_all == 0 && !memo->out_of_memory;
-        contending->epoch = lasts ? memo->contend.epoch : 0;
+        contending->epoch = lasts && !memo->out_of_memory ? memo->contend.epoch : 0;
         contending->version = version;
         if (!contending->may)
                 return false;

@@ -262,6 +262,9 @@ const char *idle_code_text(enum idle_code code);
 
 /* Devices nobody is on, by model; reasons add up to idle. */
 struct explained_idle {
+        int64_t as_of_ms;               /* as of an explanation; */
+        uint64_t snapshot;              /* ... filled in by the caller. 0: it is not shown */
+        uint64_t policy_revision;
         uint32_t models_count;
         uint32_t idle;
         struct {

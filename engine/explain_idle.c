@@ -112,6 +112,8 @@ int explain_idle(struct memo *memo, const struct state *state, int64_t now_ms,
         (void)now_ms;
         (void)err;
         memset(ret_idle, 0, sizeof *ret_idle);
+        ret_idle->as_of_ms = state->now_ms;
+        ret_idle->policy_revision = state->accounts ? state->accounts->tenancy->revision : 0;
         memset(line_of, 0xff, sizeof line_of);
         for (uint32_t b = 0; b < state->buckets_count; b++)
                 if (state->buckets[b].count > 0)

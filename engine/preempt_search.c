@@ -330,7 +330,7 @@ static bool list_for_single(struct search *search, uint64_t most)
         }
         while (count > 0) {
                 uint32_t best = 0;
-                for (uint32_t i = 1; i < count; i++)
+                for (uint32_t i = 1; i < count && scratch->bounds[best].least > 0; i++)
                         if (scratch->bounds[i].least < scratch->bounds[best].least)
                                 best = i;
                 struct bound bound = scratch->bounds[best];

@@ -173,6 +173,10 @@ struct http_peer {
 };
 const struct http_peer *http_peer(const struct http_exchange *exchange);
 
+/* Whether the client has gone, or sends nothing more: for who works long at an answer, now and then.
+ * Asks the system. */
+bool http_client_gone(const struct http_exchange *exchange);
+
 /* What is asked for, for http_answered; borrowed. */
 void http_operation_set(struct http_exchange *exchange, const char *operation);
 

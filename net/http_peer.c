@@ -1,6 +1,7 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -175,4 +176,12 @@ void http_peer_leave(struct http_server *server, struct http_connection *connect
         assert(server->peers[index].connections > 0);
         if (--server->peers[index].connections == 0)
                 gone_add(server, index);
+}
+
+bool http_client_gone(const struct http_exchange *exchange)
+{
+        const struct http_connection *connection = (const void *)exchange;
+        struct pollfd look = {.fd = connection->fd, .events = POLLRDHUP};
+
+        return !connection->server || poll(&look, 1, 0) > 0;
 }

@@ -57,7 +57,7 @@ struct forward;
 struct forward *forward_new(const struct state *state);
 void forward_free(struct forward *forward);             /* NULL is fine */
 
-/* From now until each of them starts first; FORWARD_NEVER: not within the horizon. 0, -ERR_CANCELLED
- * or -ERR_NOMEM. */
+/* From now until each of them starts first; FORWARD_NEVER: not within the horizon. 0,
+ * -ERR_CANCELLED or -ERR_NOMEM. */
 int forward_run(struct forward *forward, const struct forward_setup *setup, int64_t *ret_after_ms,
                 struct err *err);

@@ -118,14 +118,22 @@ static void add_small(struct text *text, const struct piece *piece)
         text_add(text, "\n");
 }
 
-static bool has_named(const char *text, const char *kind, const char *wanted)
+/* Of all of the kind, each with the NUL behind it: the text is read once, for it may be large. */
+static void list_names(const char *text, const char *kind, struct text *names)
 {
         const char *end = text + strlen(text), *at = text;
         char name[NAME_BYTES];
         struct piece piece;
 
         while (next_piece(&at, end, &piece))
-                if (is_small(&piece, kind, name, sizeof name) && str_equal(name, wanted))
+                if (is_small(&piece, kind, name, sizeof name))
+                        text_add_bytes(names, name, strlen(name) + 1);
+}
+
+static bool is_listed(const struct text *names, const char *name)
+{
+        for (size_t at = 0; at < names->size; at += strlen(names->bytes + at) + 1)
+                if (str_equal(names->bytes + at, name))
                         return true;
         return false;
 }
@@ -167,12 +175,16 @@ int beside_carry(const char *text, const char *before, const char *kind, struct 
 {
         const char *end = before + strlen(before), *at = before;
         const struct piece all = {text, strlen(text)};
+        struct text names = {0};
         char name[NAME_BYTES];
         struct piece piece;
 
+        list_names(text, kind, &names);
         add_piece(ret_text, &all);
         while (next_piece(&at, end, &piece))
-                if (is_small(&piece, kind, name, sizeof name) && !has_named(text, kind, name))
+                if (is_small(&piece, kind, name, sizeof name) && !is_listed(&names, name))
                         add_piece(ret_text, &piece);
+        ret_text->failed |= names.failed;
+        text_done(&names);
         return finish(ret_text, err);
 }

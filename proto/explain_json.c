@@ -295,9 +295,14 @@ int explain_idle_json(const struct explained_idle *idle, const struct explain_na
                                   number(idle->models[m].idle), "why", why);
                 (void)json_array_append_new(list, entry);
         }
-        return dump(
-                json_pack("{s:i, s:o, s:o}", "v", 1, "idle", number(idle->idle), "models", list),
-                ret_text, err);
+        json_t *json = json_pack("{s:i, s:o, s:o}", "v", 1, "idle", number(idle->idle), "models",
+                                 list);
+        if (json && idle->snapshot > 0) {
+                (void)json_object_set_new(json, "as_of", time_of(idle->as_of_ms, names));
+                (void)json_object_set_new(json, "snapshot", number(idle->snapshot));
+                (void)json_object_set_new(json, "policy_revision", number(idle->policy_revision));
+        }
+        return dump(json, ret_text, err);
 }
 
 int explain_fits_json(const struct explained_fits *fits, const struct explain_names *names,

@@ -310,6 +310,14 @@ static void print_eta(FILE *file, const struct explanation *it, const struct exp
         fprintf(file, " (held in %u %% of cases; foretold %s ago)\n", it->eta_coverage_pct, span);
 }
 
+static void print_as_of(FILE *file, int64_t as_of_ms, uint64_t snapshot, uint64_t revision,
+                        const struct explain_names *names)
+{
+        fprintf(file, "as of      ");
+        print_time(file, as_of_ms, names);
+        fprintf(file, ", state %" PRIu64 ", policy revision %" PRIu64 "\n", snapshot, revision);
+}
+
 void explain_text(FILE *file, const struct explanation *it, const struct explain_names *names)
 {
         char buf[EXPLAIN_TEXT_MAX];
@@ -320,10 +328,7 @@ void explain_text(FILE *file, const struct explanation *it, const struct explain
         print_position(file, it, names);
         print_nearest(file, it, names);
         print_eta(file, it, names);
-        fprintf(file, "as of      ");
-        print_time(file, it->as_of_ms, names);
-        fprintf(file, ", state %" PRIu64 ", policy revision %" PRIu64 "\n", it->snapshot,
-                it->policy_revision);
+        print_as_of(file, it->as_of_ms, it->snapshot, it->policy_revision, names);
         if (explain_line(it, names, buf)[0])
                 fprintf(file, "try        %s\n", buf);
 }
@@ -342,6 +347,10 @@ void explain_idle_text(FILE *file, const struct explained_idle *idle,
                         if (idle->models[m].of[c] > 0)
                                 fprintf(file, "%8" PRIu32 "  %s: %s\n", idle->models[m].of[c],
                                         idle_code_name(c), idle_code_text(c));
+        }
+        if (idle->snapshot > 0) {
+                fputc('\n', file);
+                print_as_of(file, idle->as_of_ms, idle->snapshot, idle->policy_revision, names);
         }
 }
 

@@ -14,6 +14,8 @@ struct err;
 #define PROTOCOL_MIN 1
 #define PROTOCOL_MAX 1
 
+#define PROTOCOL_WANTS_MAX 256          /* in one answer: agents refuse one with more */
+
 struct protocols {
         uint32_t min, max;
 };

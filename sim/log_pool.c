@@ -14,6 +14,8 @@
 #include "store/objects.h"
 #include "store/snapshot.h"
 
+/* Until the first input: a usual one is large. */
+static const struct state_bounds no_bounds = {.nodes_max = 1, .workloads_max = 1};
 /* Of logs that do not say: what a controller takes when nobody says otherwise. */
 static const struct state_bounds usual_bounds = {.nodes_max = 16384, .workloads_max = 200000};
 
@@ -27,7 +29,7 @@ int log_pool_new(const char *models, struct log_pool *ret_pool, struct err *err)
                 rc = model_doc_load(models, pool.models, err);
         if (rc == 0) {
                 pool.models_listed = pool.words.models = (uint32_t)model_count(pool.models);
-                pool.state = state_new(pool.models, &usual_bounds);
+                pool.state = state_new(pool.models, &no_bounds);
                 if (!pool.state)
                         rc = err_set(err, ERR_NOMEM, "out of memory");
         }
@@ -119,6 +121,25 @@ int log_pool_restore(struct log_pool *pool, struct store *store, const struct sn
         return 0;
 }
 
+int log_pool_restore_first(struct log_pool *pool, struct store *store, const struct snapshot *list,
+                           size_t count, struct err *err)
+{
+        for (size_t i = 0; i < count; i++) {
+                if (snapshot_check_place(store, &list[i], NULL) < 0)
+                        continue;
+                int rc = log_pool_restore(pool, store, &list[i], err);
+                if (rc == 0)
+                        return 1;
+                if (rc != -ERR_INPUT)
+                        return rc;
+                log_pool_done(pool);    /* damaged: another one */
+                rc = log_pool_new(NULL, pool, err);
+                if (rc)
+                        return rc;
+        }
+        return 0;
+}
+
 /* ---- records ---- */
 
 /* A pool has the bounds that it began with: its first input says them. */
@@ -126,9 +147,10 @@ static int take_bounds(struct log_pool *pool, struct err *err)
 {
         struct state *state;
 
-        if (pool->has_begun || !pool->brought.has_bounds)
+        if (pool->has_begun)
                 return 0;
-        state = state_new(pool->models, &pool->brought.bounds);
+        state = state_new(pool->models, pool->brought.has_bounds ? &pool->brought.bounds
+                                                                 : &usual_bounds);
         if (!state)
                 return err_set(err, ERR_NOMEM, "out of memory");
         state_free(pool->state);

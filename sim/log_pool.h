@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "proto/log_brought.h"
@@ -46,6 +47,12 @@ void log_pool_done(struct log_pool *pool);              /* a zeroed one is fine 
  * device models), -ERR_NOT_FOUND (its policy is not in the store), -ERR_IO, -ERR_NOMEM. */
 int log_pool_restore(struct log_pool *pool, struct store *store, const struct snapshot *about,
                      struct err *err);
+
+/* The first good one of the list, in its order: damaged ones, and those of another log, are passed
+ * over. 1: restored; 0: there is none, and the pool is empty; or as log_pool_restore(), and then it
+ * is the caller's to end. */
+int log_pool_restore_first(struct log_pool *pool, struct store *store, const struct snapshot *list,
+                           size_t count, struct err *err);
 
 /* Applies what the record says; nothing is decided. 0, -ERR_INPUT (no such record can follow),
  * -ERR_NOMEM; the sentence names the record. */

@@ -77,6 +77,7 @@ class Berthd:
             if "port=" in (text := self.said()):
                 return int(text.split("port=")[1].split()[0])
             time.sleep(0.02)
+        self.process.kill()
         raise SystemExit("berthd does not start:\n" + self.said()[-2000:])
 
     def ask(self, method, path, body=None, headers=None):

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """Terminals beside running work, as a user has them: real controller, real agent, real terminals.
 
-attach_check.py BERTHD BERTH_AGENT BERTH
+attach_check.py BERTHD BERTH_AGENT BERTH [--long]
+
+--long: what takes a minute, instead of the rest.
 """
 import fcntl
 import http.client
 import json
 import os
 import pty
+import re
+import resource
 import select
 import signal
 import socket
@@ -16,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import threading
 import time
 
 POOL = """kind: Pool
@@ -77,7 +82,8 @@ class World:
 
     def spawn(self, name, *command):
         with open(f"{self.folder}/{name}.log", "wb") as log:
-            self.processes.insert(0, subprocess.Popen(command, stderr=log, stdout=log))
+            self.processes.insert(0, subprocess.Popen(
+                command, stderr=log, stdout=log, restore_signals=name != "berthd"))
         return self.processes[0]
 
     def call(self, *words, **more):
@@ -193,17 +199,39 @@ def what_is_left_behind_keeps_nobody(world):
     os.kill(int(it.stdout), signal.SIGKILL)     # it was there: its run's, until that ends
 
 
+def much(world):
+    """More than a person may ask in one go, both ways; and its node's exchange goes on."""
+    data = os.urandom(8_000_000)
+    it = world.call("attach", str(world.id), "--", "cat", input=data)
+    assert it.returncode == 0 and it.stdout == data, (it.returncode, len(it.stdout), it.stderr)
+    assert world.ask("GET", "/v1/pool")[1]["nodes_up"] == 1
+
+
+def much_that_was_written(world):
+    """Its node is still heard of: what it hands on takes nothing of that."""
+    document = {"kind": "Workload", "name": "writer", "tenant": "alpha", "class": "training",
+                "run": {"command": ["sh", "-c", "head -c 12000000 /dev/zero; sleep 1000"]},
+                "each": {"devices": 1}}
+    work = world.ask("POST", "/v1/workloads", document, "sam")[1]["id"]
+    until(lambda: world.ask("GET", f"/v1/workloads/{work}")[1]["state"] == "running", "it runs")
+    until(lambda: len(world.call("logs", str(work)).stdout) == 12_000_000, "all of it is there")
+    with open(f"{world.folder}/agent.log", encoding="utf-8") as log:
+        assert "does not answer" not in log.read(), "it was not answered"
+    assert world.call("cancel", str(work)).returncode == 0
+
+
 # ---- with a terminal ----
 
 def a_shell(world):
     """Windows, Ctrl-C, the exit code; the mode of the terminal comes back."""
     it = Terminal(world, str(world.id))
+    is_of_size = b"until [ \"$(stty size)\" = '%s' ]; do sleep 0.1; done; stty size\r"
     it.resize(33, 99)
-    it.type(b"PS1='$ '; stty size\r")
+    it.type(b"PS1='$ '; " + is_of_size % b"33 99")
     it.shows(b"33 99\r\n")
     it.resize(20, 50)
-    time.sleep(0.3)
-    it.type(b"stty size; tty; echo $TERM-$MARK\r")
+    it.type(is_of_size % b"20 50")
+    it.type(b"tty; echo $TERM-$MARK\r")
     for text in (b"20 50\r\n", b"/dev/pts/", b"xterm-sleeper\r\n"):
         it.shows(text)
     it.type(b"echo begins; sleep 1000\r")
@@ -299,6 +327,35 @@ def a_slow_reader_makes_the_program_wait(world):
         assert it.wait(timeout=WAIT_S) == 130
 
 
+def who_waits_for_room_is_told_of_the_end(world):
+    """The program reads nothing, and another call ends the input meanwhile."""
+    session = world.ask("POST", f"/v1/workloads/{world.id}/attach",
+                        {"command": ["sleep", "1000"]}, "mona")[1]["session"]
+    path, answers = f"/v1/attachments/{session}/input?offset=", []
+    waiting = threading.Thread(target=lambda: answers.append(
+        world.ask("POST", f"{path}0", b"x" * 900_000, "mona")))
+    waiting.start()
+    time.sleep(0.5)                     # all that takes any is full
+    assert world.ask("POST", f"{path}0&end=true", b"x", "mona")[0] == 200
+    waiting.join()
+    assert answers[0][0] == 400 and "behind the end" in answers[0][1]["detail"], answers
+    assert world.ask("DELETE", f"/v1/attachments/{session}", token="mona")[0] == 204
+
+
+def nobody_reads_or_writes(world):
+    """Longer than either end may be silent: a program that takes no input, a reader that stops."""
+    with subprocess.Popen([world.berth, "attach", str(world.id), "--", "sh", "-c",
+                           "sleep 40; wc -c"], env=world.env, stdout=subprocess.PIPE,
+                          stdin=subprocess.PIPE) as it, \
+         subprocess.Popen([world.berth, "attach", str(world.id), "--", "yes"], env=world.env,
+                          stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as other:
+        out, _ = it.communicate(b"x" * 700_000)
+        assert (it.returncode, out) == (0, b"700000\n"), (it.returncode, out)
+        assert other.stdout.read(500_000) == b"y\n" * 250_000
+        other.send_signal(signal.SIGINT)
+        assert other.wait(timeout=WAIT_S) == 130
+
+
 # ---- who may, and how many ----
 
 def rights(world):
@@ -329,6 +386,81 @@ def limits(world):
     assert world.ask("POST", path, {"member": 5}, "sam")[0] == 404
     assert world.ask("POST", path, {"command": [""]}, "sam")[0] == 400
     assert world.ask("POST", path, {"shell": 1}, "sam")[0] == 400
+
+
+def who_may_no_longer_is_closed_out(world):
+    session = world.ask("POST", f"/v1/workloads/{world.id}/attach",
+                        {"command": ["sleep", "1000"]}, "mona")[1]["session"]
+    output = f"/v1/attachments/{session}/output"
+    assert world.ask("GET", output, token="mona")[0] == 200
+    policy = POLICY.replace("tenants: {alpha: manager}", "tenants: {alpha: viewer}")
+    assert world.ask("PUT", "/v1/policy", policy.encode())[0] == 200
+    status, why = world.ask("GET", output, token="mona")
+    assert status == 410 and "may not manage" in why["detail"], (status, why)
+    assert world.ask("PUT", "/v1/policy", POLICY.encode())[0] == 200
+    assert world.ask("GET", output, token="mona")[0] == 410
+
+
+def what_is_not_logged_is_not_opened(world):
+    """The store takes nothing: neither does the agent."""
+    mark, store = f"{world.folder}/mark", resource.RLIMIT_FSIZE
+    before = resource.prlimit(world.berthd.pid, store)
+    resource.prlimit(world.berthd.pid, store, (4096, before[1]))    # SIGXFSZ: spawn() ignores it
+    try:
+        status, why = world.ask("POST", f"/v1/workloads/{world.id}/attach",
+                                {"command": ["touch", mark]}, "mona")
+    finally:
+        resource.prlimit(world.berthd.pid, store, before)
+    assert status == 503, (status, why)
+    until(lambda: world.call("attach", str(world.id), "--", "true", input=b"").returncode == 0,
+          "the store is well again")
+    assert not os.path.exists(mark), "it was started, and nothing tells of it"
+
+
+def events_of(world, token, query, count):
+    """So many of attached and detached, as the log has them; those that come within a second."""
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(world.socket)
+    who = f"Authorization: Bearer {world.tokens[token]}\r\n" if token else ""
+    connection.sendall(f"GET /v1/events?after=0{query} HTTP/1.1\r\nHost: x\r\n{who}\r\n"
+                       .encode())
+    came, events, end = b"", {}, time.monotonic() + 1
+    while len(events) < count and select.select([connection], [], [],
+                                                max(end - time.monotonic(), 0))[0]:
+        came += connection.recv(65536)
+        events = {number: (name.decode(), {**json.loads(data), "id": number})
+                  for number, name, data in
+                  re.findall(rb"id:(\d+)\nevent:(attached|detached)\ndata:(.*)\n\n", came)}
+    connection.close()
+    return list(events.values())
+
+
+def events_tell_of_it(world):
+    """Who opened what beside whose work, and how it ended; of their own work alone."""
+    work = world.submit("watched")
+    world.call("attach", str(work), "--reason", "a look", "--", "sh", "-c", "exit 4", input=b"")
+    session = world.ask("POST", f"/v1/workloads/{work}/attach", {}, "mona")[1]["session"]
+    assert world.ask("DELETE", f"/v1/attachments/{session}", token="mona")[0] == 204
+    for token in (None, "sam"):
+        told = until(lambda token=token: len(it := events_of(
+            world, token, f"&workload={work}", 4)) == 4 and it, "events tell of it")
+        first, ended, other, closed = sorted(told, key=lambda it: (
+            it[1]["actor"] == "mona", it[0]))
+        assert [it[0] for it in (first, ended, other, closed)] == ["attached", "detached"] * 2, told
+        about = {"workload": work, "name": "watched", "tenant": "alpha", "user": "sam",
+                 "node": "n1", "member": 0}
+        for _, data in (first, ended, other, closed):
+            assert {key: data[key] for key in about} == about, data
+        assert first[1]["command"] == ["sh", "-c", "exit 4"] and other[1]["command"] == []
+        assert first[1].get("reason") == (None if token else "a look"), first
+        assert (ended[1]["exit_code"], ended[1]["why"]) == (4, None)
+        assert (closed[1]["exit_code"], closed[1]["why"]) == (None, "its owner closed it")
+        assert other[1]["actor"] == closed[1]["actor"] == "mona"
+        assert first[1]["actor"] == ended[1]["actor"] != "mona"
+    assert not events_of(world, "zoe", "", 1)
+    log = world.call("store", "export", f"{world.folder}/pool.db", "-").stdout
+    assert session.encode() not in log, "who reads the log could type there"
+    assert world.call("cancel", str(work)).returncode == 0
 
 
 def the_log_has_it(world):
@@ -396,19 +528,23 @@ def a_hung_controller_ends_what_stops_at_its_lease(folder, *programs):
         world.end()
 
 
-CHECKS = (plain_pipes, what_is_left_behind_keeps_nobody, a_shell, latency, closed_by_hand,
-          ended_by_a_signal, its_program_is_hung_up, a_slow_reader_makes_the_program_wait, rights,
-          limits, the_log_has_it, it_ends_with_its_run, it_goes_on_over_a_controller_that_hangs,
-          its_own_terminal_goes)
+CHECKS = (plain_pipes, much, much_that_was_written, what_is_left_behind_keeps_nobody, a_shell,
+          latency, closed_by_hand, ended_by_a_signal, its_program_is_hung_up,
+          a_slow_reader_makes_the_program_wait, rights, limits,
+          who_waits_for_room_is_told_of_the_end, who_may_no_longer_is_closed_out,
+          what_is_not_logged_is_not_opened, events_tell_of_it, the_log_has_it, it_ends_with_its_run,
+          it_goes_on_over_a_controller_that_hangs, its_own_terminal_goes)
+LONG = (nobody_reads_or_writes,)
 
 
 def main():
     berthd, agent, berth = (os.path.abspath(path) for path in sys.argv[1:4])
+    is_long = sys.argv[4:] == ["--long"]
     with tempfile.TemporaryDirectory(prefix="berth-attach-") as folder:
         world = World(folder)
         try:
             world.begin(berthd, agent, berth)
-            for check in CHECKS:
+            for check in LONG if is_long else CHECKS:
                 begin = time.monotonic()
                 print(f"{check.__name__}: ", end="", flush=True)
                 check(world)
@@ -421,6 +557,8 @@ def main():
             raise
         finally:
             world.end()
+    if is_long:
+        return
     with tempfile.TemporaryDirectory(prefix="berth-lease-") as folder:
         a_hung_controller_ends_what_stops_at_its_lease(folder, berthd, agent, berth)
         print("a hung controller: fine")

@@ -34,7 +34,7 @@ def story_preempted_and_saved(programs, folder):
     """A promise takes the place of work that saves when told; it goes on from there."""
     with Story(programs, folder, notice="20s") as it:
         it.submit("victim", SAVES, devices=2, checkpoint=SIGNAL)
-        it.wait_said("victim", "beat", 10)
+        it.wait_said("victim", "beat", 40)      # runs for far longer than it may lose
         it.submit("promised", devices=2, tenant="web")
         row = it.wait("victim", "stopping", "queued")
         check(row["state"] == "queued" or row["notice"]["cause"] == "preemption", f"cause of {row}")
@@ -48,7 +48,7 @@ def story_preempted_and_saved(programs, folder):
         row = it.wait("victim", "queued")
         check(row["stops"] == 1, f"stops are {row['stops']}")
         wrong = lost(it, "victim") - (leaves[0] - it.said("victim", "saved")[0][0])
-        check(abs(wrong) < 900, f"lost_ms is wrong by {wrong} ms")
+        check(abs(wrong) < 2000, f"lost_ms is wrong by {wrong} ms")
         it.go("promised")
         it.wait("promised", "succeeded")
         check(it.wait_said("victim", "resumes")[0][2] == "42", "it lost its checkpoint")
@@ -73,7 +73,7 @@ def story_preempted_and_deaf(programs, folder):
         check(it.wait_said("promised", "start")[0][0] >= end, "two had the devices")
         it.wait("victim", "queued")
         wrong = lost(it, "victim") - (end - begin)
-        check(abs(wrong) < 1500, f"all was lost; lost_ms is wrong by {wrong} ms")
+        check(abs(wrong) < 4000, f"all was lost; lost_ms is wrong by {wrong} ms")
 
 
 def story_gang_preempted(programs, folder):

@@ -100,7 +100,8 @@ class Story:
         """(time in ms, event, details...) of all runs of a member, in order."""
         try:
             with open(os.path.join(self.pool.jobs, f"{name}.{member}"), encoding="utf-8") as file:
-                lines = [line.split() for line in file if line.endswith("\n")]
+                # Where a signal met `date`, the time is missing.
+                lines = [line.split() for line in file if line[0].isdigit() and line[-1] == "\n"]
         except OSError:
             return []
         return [(int(words[0]), *words[1:]) for words in lines if event in (None, words[1])]

@@ -51,13 +51,13 @@ OWN_MAX = 100           # of each client, live or long over; then it cancels one
 
 
 class Connection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("berthd", timeout=10)
+    def __init__(self, path, seconds=10):
+        super().__init__("berthd", timeout=seconds)
         self.path = path
 
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(10)
+        self.sock.settimeout(self.timeout)
         self.sock.connect(self.path)
 
 

@@ -352,7 +352,7 @@ class Hour:
             until(lambda node=node: self.change("POST", f"/v1/nodes/{node}/undrain", {})[0] == 200,
                   f"{node} takes work again")
         self.change("POST", "/v1/freeze", {"frozen": False})
-        patience = time.monotonic() + 90
+        patience = time.monotonic() + min(90, self.options.seconds / 2)
         while live := {number: row for number, row in self.all_rows().items()
                        if row["state"] not in ENDED}:
             late = time.monotonic() > patience

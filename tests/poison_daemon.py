@@ -65,6 +65,8 @@ def work(name, cores="1", tenant="web", seconds="0.1"):
 class Service(threading.Thread):
     """A berthd that is started again, until it is ended by us."""
 
+    all = []
+
     def __init__(self, program, folder, environment=None):
         super().__init__(daemon=True)
         self.program, self.folder = program, folder
@@ -76,6 +78,7 @@ class Service(threading.Thread):
                 file.write(text)
         self.process = self.launch()
         self.start()
+        Service.all.append(self)
         self.until_up()
 
     def launch(self):
@@ -106,6 +109,13 @@ class Service(threading.Thread):
         self.process.send_signal(signal.SIGTERM)
         self.join()
         return self.statuses[-1]
+
+    def kill(self):
+        """Nothing of it is left, whatever it was about to do."""
+        self.ending = True
+        while self.is_alive():
+            self.process.kill()
+            self.join(0.1)
 
     def ask(self, method, path, body=None, headers=None):
         connection = Connection(self.socket)
@@ -254,6 +264,10 @@ def outlives(service, planted, berthd, berth, folder):
     for name, cores in (("asserts", ASSERT), ("hangs", HANG)):
         expect(f"{name}, still held", service.ask("POST", "/v1/workloads", work(name, cores))[0],
                422)
+    expect("with too long a reason", service.ask("DELETE", f"/v1/quarantine/{held[0]}",
+                                                 headers={"Berth-Reason": "x" * 300})[0], 400)
+    expect("nothing is let go",
+           [it["id"] for it in service.quarantine() if it["state"] == "held"], held)
     environment = dict(os.environ, BERTH_URL=f"unix:{service.socket}")
     for number in held:
         told = subprocess.run([berth, "quarantine", "release", str(number), "--reason", "upgraded"],
@@ -341,6 +355,8 @@ def main():
         poisoned_state(service, marks[1])
         service.end()
     finally:
+        for service in Service.all:
+            service.kill()
         if findings or sys.exc_info()[0]:
             print(f"see {folder}", file=sys.stderr)
         else:

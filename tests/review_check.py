@@ -12,17 +12,17 @@ compared up to the newest note, the end as a whole.
 """
 import argparse
 import collections
-import http.client
 import json
 import os
 import random
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
+
+from kill_daemon import Connection
 
 UNITS = 126000
 DAY = 86400000
@@ -51,17 +51,6 @@ MODEL_OF = {"h": "H100-80", "a": "A100-40"}     # by the first letter of a node'
 RESERVED_TENANT, RESERVED_UNITS = 2, 4 * UNITS
 
 
-class Connection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("berthd", timeout=20)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(20)
-        self.sock.connect(self.path)
-
-
 # ---- the story ----
 
 class Story:
@@ -77,7 +66,7 @@ class Story:
                 file.write(text)
 
     def ask(self, method, path, body=None):
-        connection = Connection(self.socket)
+        connection = Connection(self.socket, 20)
         connection.request(method, path, body=body)
         answer = connection.getresponse()
         text = answer.read()
@@ -300,26 +289,35 @@ def compare(counted, stored):
     return findings
 
 
+def tell(story, rounds, seed):
+    for number in range(rounds):
+        story.start()
+        story.live(25)
+        last = number == rounds - 1
+        story.end(signal.SIGTERM if last or number % 4 == 2 else signal.SIGKILL)
+        if number % 2 == 1 and not last:
+            story.lose_snapshots()
+        counted, stored = read_store(story.store)
+        findings = compare(counted, stored)
+        if findings:
+            sys.exit(f"seed {seed}, round {number}:\n  " + "\n  ".join(findings[:20]))
+    wanted = {"starts", "wait_ms", "waits_below", "refused", "ended", "stopped", "reserved"}
+    missing = wanted - {key[4] for key in stored}
+    if missing:
+        sys.exit(f"seed {seed}: the story shows no {', '.join(sorted(missing))}")
+    print(f"{rounds} rounds, {len(stored)} rows, {sum(1 for k in stored if k[4] == 'refused')} "
+          f"of refusals: all as the log says (seed {seed})")
+
+
 def run(berthd, rounds, seed):
     with tempfile.TemporaryDirectory(prefix="berth-review-") as folder:
         story = Story(os.path.abspath(berthd), folder, seed)
-        for number in range(rounds):
-            story.start()
-            story.live(25)
-            last = number == rounds - 1
-            story.end(signal.SIGTERM if last or number % 4 == 2 else signal.SIGKILL)
-            if number % 2 == 1 and not last:
-                story.lose_snapshots()
-            counted, stored = read_store(story.store)
-            findings = compare(counted, stored)
-            if findings:
-                sys.exit(f"seed {seed}, round {number}:\n  " + "\n  ".join(findings[:20]))
-        wanted = {"starts", "wait_ms", "waits_below", "refused", "ended", "stopped", "reserved"}
-        missing = wanted - {key[4] for key in stored}
-        if missing:
-            sys.exit(f"seed {seed}: the story shows no {', '.join(sorted(missing))}")
-        print(f"{rounds} rounds, {len(stored)} rows, {sum(1 for k in stored if k[4] == 'refused')} "
-              f"of refusals: all as the log says (seed {seed})")
+        try:
+            tell(story, rounds, seed)
+        finally:
+            if story.process and story.process.poll() is None:
+                story.process.kill()
+                story.process.wait()
 
 
 def self_test():

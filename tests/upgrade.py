@@ -51,6 +51,7 @@ def start(berthd, store, folder):
                 return process, path
         except OSError:
             time.sleep(0.02)
+    process.kill()
     with open(f"{folder}/log", encoding="utf-8") as log:
         raise SystemExit("berthd does not start on it:\n" + log.read()[-2000:])
 

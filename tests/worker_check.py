@@ -7,17 +7,17 @@ Whatever the worker does, the pool takes and starts work; what a worker may not 
 and the log, decided again, gives the same facts.
 """
 import argparse
-import http.client
 import json
 import os
 import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
+
+from kill_daemon import Connection
 
 POOL = """kind: Pool
 name: watched
@@ -31,7 +31,7 @@ preset: protected
 default_class: training
 tenants: {web: {protect: {H100-80: 8}}, lab: {}}
 """
-PATIENCE_S = 30         # of a machine that is busy
+PATIENCE_S = 60         # a sanitized program on a busy machine is slow
 
 # What a worker may not say; each is put on the socket of a worker that does nothing else.
 LIES = {
@@ -47,17 +47,6 @@ LIES = {
     "no end": "b'x' * (3 << 20)",
     "a flood": "b'\\n' * 100000",
 }
-
-
-class Connection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("berthd", timeout=PATIENCE_S)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(PATIENCE_S)
-        self.sock.connect(self.path)
 
 
 class Berthd:
@@ -87,7 +76,7 @@ class Berthd:
         self.process.wait(PATIENCE_S)
 
     def ask(self, method, path, body=None):
-        connection = Connection(self.socket)
+        connection = Connection(self.socket, PATIENCE_S)
         connection.request(method, path, json.dumps(body) if body else None,
                            {"Content-Type": "application/json"} if body else {})
         answer = connection.getresponse()
@@ -189,12 +178,13 @@ def a_dry_run_says_terms_and_price(berthd):
 
 
 def is_started_anew(berthd, what, hurt):
+    until("there is a worker", lambda: berthd.worker_pid() > 0)
     before, pid = berthd.worker()["starts"], berthd.worker_pid()
-    need(pid > 0, "there is no worker")
     hurt(pid)
     takes_work(berthd, what)
     until(f"{what}: a new one", lambda: berthd.worker()["starts"] > before and
           berthd.worker()["up"] and berthd.worker_pid() not in (0, pid))
+    need(berthd.worker()["trouble"], f"{what}: nobody says why the one before ended")
     takes_work(berthd, what + "-after")
 
 

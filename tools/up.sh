@@ -31,15 +31,18 @@ until_it() {
         done
 }
 
+# Whether the process of that file is one of this pool: its number may be another's by now.
+runs() { tr '\0' ' ' 2>/dev/null <"/proc/$(cat "$1")/cmdline" | grep -qF "$folder/"; }
+
 # The agents were told to end their work with them; they are waited for.
 end() {
         for file in "$folder"/*.pid; do
-                [ -f "$file" ] && kill "$(cat "$file")" 2>/dev/null || true
+                [ -f "$file" ] && runs "$file" && kill "$(cat "$file")" 2>/dev/null || true
         done
         for file in "$folder"/*.pid; do
                 [ -f "$file" ] || continue
                 tries=0
-                while kill -0 "$(cat "$file")" 2>/dev/null && [ $tries -lt 200 ]; do
+                while runs "$file" && [ $tries -lt 200 ]; do
                         tries=$((tries + 1))
                         sleep 0.1
                 done

@@ -254,6 +254,33 @@ static void documents_are_applied_once(void **state)
         unlink(path_of("web.yaml"));
 }
 
+/* What goes makes room for what comes. */
+static void at_the_limit_of_jobs_work_is_replaced_all_the_same(void **state)
+{
+        (void)state;
+        static const struct child_row rows[] = {
+                {"apply @/few.yaml", 0, "policy is revision ", ""},
+                {"apply @/only.yaml", 0, "only of few is submitted: ", ""},
+                {"submit --tenant few --cpu 1 --name more -- sleep 1", 2, "", "as many jobs as it may have"},
+                {"change only each.cpu=2 --dry-run", 0, "only of few would be replaced\n", ""},
+                {"change only each.cpu=2", 0, "only of few is replaced: ", ""},
+                {"change only each.cpu=1000", 2, "",
+                 "would be refused, NEVER: This pool could not hold it if it were empty. What is "
+                 "there stays."},
+                {"status only", 0, "only: held", ""},
+                {"cancel only", 0, "", ""},
+                {"apply @/policy.yaml", 0, "policy is revision ", ""},
+        };
+        put("few.yaml", "kind: Policy\ntenants:\n  research: {}\n  web: {protect: {H100-80: 4}}\n"
+                        "  few: {limit: {jobs: 1}}\ndefault_class: batch\n"
+                        "rules: {over_jobs: refuse}\n");
+        put("only.yaml", "kind: Workload\nname: only\ntenant: few\nclass: batch\nhold: true\n"
+                         "each: {cpu: 1}\nrun: {command: [sleep, '60']}\n");
+        check(rows, ARRAY_LEN(rows));
+        unlink(path_of("few.yaml"));
+        unlink(path_of("only.yaml"));
+}
+
 static void operators_drain_and_freeze(void **state)
 {
         (void)state;
@@ -397,6 +424,7 @@ int main(void)
                 cmocka_unit_test(what_is_wrong_is_refused_with_the_way_out),
                 cmocka_unit_test(documents_are_applied_once),
                 cmocka_unit_test(what_is_planned_stands_beside),
+                cmocka_unit_test(at_the_limit_of_jobs_work_is_replaced_all_the_same),
                 cmocka_unit_test(operators_drain_and_freeze),
                 cmocka_unit_test(waiting_ends_with_the_work),
                 cmocka_unit_test(ctrl_c_leaves_the_work_running),

@@ -10,6 +10,7 @@
 #include "controller/alerts.h"
 #include "store/log.h"
 #include "store/objects.h"
+#include "store/review.h"
 #include "tests/unit/controller/world.h"
 
 #define SECOND INT64_C(1000)
@@ -331,6 +332,72 @@ static void somebody_who_looks_after_it_is_known_after_a_crash(void **state)
         assert_int_equal(notes("{\"alert_acknowledged\":"), 1);
 }
 
+static void count_day(const char *measure, int64_t days_ago)
+{
+        const struct review_row row = {
+                .day_ms = world.now_ms - world.now_ms % REVIEW_DAY_MS - days_ago * REVIEW_DAY_MS,
+                .tenant = "web", .class = "training", .model = "", .measure = measure,
+                .detail = "", .amount = 1};
+        struct act *act = world_act(&world);
+        assert_int_equal(core_review(act, &row, &world.err), 0);
+        assert_int_equal(core_note(act, "{\"counted\":1}", &world.err), 0);
+        world_commit(&world, act, NULL);
+        world_settle(&world);
+}
+
+/* The days are summed once, and the newest again and again: what the old ones said stays. */
+static void checkpoints_that_nothing_goes_on_from_are_told(void **state)
+{
+        (void)state;
+        set_alerts("{stale_node: off, agent_version: off, for: 0s}");
+        pass(2 * SECOND, SECOND);
+        assert_null(firing(ALERT_RESTORE_TEST, "training"));
+        count_day("checkpoints", 40);
+        count_day("checkpoints", 0);
+        pass(6 * MINUTE, MINUTE);
+        const struct alert *alert = firing(ALERT_RESTORE_TEST, "training");
+        assert_non_null(alert);
+        check_has(alert->text, "has written checkpoints for 40 days, and none was ever gone on");
+        int64_t since_ms = alert->since_ms;
+        for (unsigned round = 0; round < 3; round++) {
+                assert_int_equal(live_count_usage(&world.live, world.now_ms, &world.err), 0);
+                world_settle(&world);
+                pass(6 * MINUTE, MINUTE);
+                alert = firing(ALERT_RESTORE_TEST, "training");
+                assert_non_null(alert);
+                assert_int_equal(alert->since_ms, since_ms);
+        }
+        count_day("restores", 0);
+        pass(6 * MINUTE, MINUTE);
+        assert_null(firing(ALERT_RESTORE_TEST, "training"));
+        world_crash(&world, FAULT_LOSE_ALL, 1);
+        world_start(&world);
+        pass(6 * MINUTE, MINUTE);
+        assert_null(firing(ALERT_RESTORE_TEST, "training"));
+}
+
+static void what_nobody_was_to_be_told_is_never_told(void **state)
+{
+        (void)state;
+        set_alerts("{stale_node: off, agent_version: off, memory_pressure: 0.001, for: 0s}");
+        agents_speak();
+        world_job(&world, "web", "one", 1);
+        (void)alerts_raise(world.live.alerts, ALERT_QUARANTINED, "7", "", "still", world.now_ms);
+        pass(2 * SECOND, SECOND);
+        assert_non_null(firing(ALERT_MEMORY_PRESSURE, "workloads"));
+        set_alerts("{stale_node: off, agent_version: off, memory_pressure: off, for: 0s}");
+        pass(3 * SECOND, SECOND);
+        assert_null(firing(ALERT_MEMORY_PRESSURE, "workloads"));
+        set_alerts("{stale_node: off, agent_version: off, memory_pressure: off, for: 0s, "
+                   "webhook: {url: 'http://127.0.0.1:1/'}}");
+        pass(2 * SECOND, SECOND);
+        assert_int_equal(alerts_figures(world.live.alerts).waiting, 0);
+        world_crash(&world, FAULT_LOSE_ALL, 1);
+        world_start(&world);
+        assert_non_null(firing(ALERT_QUARANTINED, "7"));
+        assert_int_equal(alerts_figures(world.live.alerts).waiting, 0);
+}
+
 /* It cannot be kept, and is shown all the same; when the store is back, it is kept too. */
 static void a_store_that_has_failed_is_told_at_once(void **state)
 {
@@ -426,6 +493,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 WORLD_TEST(a_broken_promise_fires_once_over_crashes),
+                WORLD_TEST(what_nobody_was_to_be_told_is_never_told),
+                WORLD_TEST(checkpoints_that_nothing_goes_on_from_are_told),
                 WORLD_TEST(a_queue_that_moves_breaks_no_promise),
                 WORLD_TEST(a_silent_node_fires_and_a_restart_leaves_it),
                 WORLD_TEST(an_agent_of_another_version_is_told),

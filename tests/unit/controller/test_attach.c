@@ -94,8 +94,8 @@ static void at_random_it_comes_out_as_it_went_in(void **state)
 static struct attachment *open_one(struct attachments *attachments, const char *owner,
                                    uint64_t workload, struct err *err)
 {
-        static struct node_entry node;
-        struct attachment wanted = {.node = &node, .workload = workload};
+        static struct node_entry nodes[16];
+        struct attachment wanted = {.node = &nodes[workload % 16], .workload = workload};
         struct attachment *session = NULL;
 
         snprintf(wanted.owner, sizeof wanted.owner, "%s", owner);
@@ -135,6 +135,49 @@ static void there_are_so_many_and_no_more(void **state)
         attachments_free(NULL);
 }
 
+static void one_that_has_ended_makes_room(void **state)
+{
+        (void)state;
+        struct attachments *attachments = attachments_new();
+        struct attachment *it[ATTACH_SESSIONS_MAX], *made;
+        struct err err = {0};
+        char owner[24], id[ATTACH_ID_MAX];
+
+        for (unsigned i = 0; i < ATTACH_SESSIONS_MAX; i++) {
+                snprintf(owner, sizeof owner, "u%u", i);
+                assert_non_null(it[i] = open_one(attachments, owner, 1000 + i, &err));
+        }
+        it[3]->ended_ms = 2000;
+        it[7]->ended_ms = 1500;
+        assert_null(open_one(attachments, "zoe", 3, &err));     /* not in the log yet */
+        it[3]->end_is_logged = it[7]->end_is_logged = true;
+        it[7]->out.writer.exchange = (struct http_exchange *)(uintptr_t)8;
+        snprintf(id, sizeof id, "%s", it[3]->id);
+        made = open_one(attachments, "zoe", 3, &err);
+        assert_non_null(made);
+        assert_null(attachments_find(attachments, id));
+        assert_non_null(attachments_find(attachments, it[7]->id));      /* somebody waits there */
+        assert_null(open_one(attachments, "zoe", 4, &err));
+        attachments_free(attachments);
+}
+
+static void a_node_has_no_more_than_its_agent_takes(void **state)
+{
+        (void)state;
+        struct attachments *attachments = attachments_new();
+        struct err err = {0};
+        char owner[24];
+
+        for (unsigned i = 0; i < ATTACH_OF_NODE_MAX; i++) {
+                snprintf(owner, sizeof owner, "u%u", i);
+                assert_non_null(open_one(attachments, owner, 16 * i, &err));
+        }
+        assert_null(open_one(attachments, "zoe", 16 * 99, &err));
+        check_has(err.text, "32 terminals already");
+        assert_non_null(open_one(attachments, "zoe", 16 * 99 + 1, &err));
+        attachments_free(attachments);
+}
+
 static void a_session_is_over_in_its_time(void **state)
 {
         (void)state;
@@ -163,6 +206,8 @@ int main(void)
                 cmocka_unit_test(a_full_pipe_takes_no_more),
                 cmocka_unit_test(at_random_it_comes_out_as_it_went_in),
                 cmocka_unit_test(there_are_so_many_and_no_more),
+                cmocka_unit_test(one_that_has_ended_makes_room),
+                cmocka_unit_test(a_node_has_no_more_than_its_agent_takes),
                 cmocka_unit_test(a_session_is_over_in_its_time),
         };
 

@@ -4,8 +4,11 @@
 #include <stdarg.h>
 
 #include "base/mem.h"
+#include "controller/attach.h"
 #include "controller/exchange.h"
 #include "controller/nodes.h"
+#include "controller/wants.h"
+#include "proto/protocol.h"
 #include "tests/unit/controller/world.h"
 
 static struct world world;
@@ -882,6 +885,32 @@ static void a_broken_device_ends_its_work_and_stays_broken(void **state)
         assert_int_equal(live->nodes[number].desc.broken, 0);
 }
 
+/* More would have the agent refuse the whole answer, until its lease is over. */
+static void an_agent_is_asked_for_no_more_than_it_takes(void **state)
+{
+        (void)state;
+        struct want want = {.node = nodes_find(world.live.nodes, "n1"), .bytes = 1}, taken;
+        struct attachment wanted = {.node = nodes_find(world.live.nodes, "n1"), .workload = 1};
+        struct attachment *session;
+        assert_int_equal(attachments_open(world.live.attachments, &wanted, 1, &session, &world.err),
+                         0);
+        session->want = json_pack("{s:s}", "kind", "attach");
+        for (unsigned w = 0; w < PROTOCOL_WANTS_MAX + 50; w++)
+                assert_int_not_equal(wants_add(world.live.wants, &want), 0);
+        json_t *answer = world_report(&world, "n1", "[]");
+        const json_t *wants = json_object_get(answer, "wants");
+        assert_int_equal(json_array_size(wants), PROTOCOL_WANTS_MAX);
+        assert_string_equal(json_string_value(json_object_get(json_array_get(wants, 0), "kind")),
+                            "attach");
+        json_decref(answer);
+        for (unsigned w = 0; w < 100; w++)
+                assert_true(wants_take(world.live.wants, w + 1, want.node, &taken));
+        answer = world_report(&world, "n1", "[]");
+        assert_int_equal(json_array_size(json_object_get(answer, "wants")),
+                         1 + PROTOCOL_WANTS_MAX + 50 - 100);
+        json_decref(answer);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -918,6 +947,7 @@ int main(void)
                 T(an_operator_gives_up_what_a_silent_node_keeps),
                 T(what_ended_for_want_of_contact_is_lost_and_has_not_failed),
                 T(a_broken_device_ends_its_work_and_stays_broken),
+                T(an_agent_is_asked_for_no_more_than_it_takes),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -345,6 +345,27 @@ static void every_route_by_every_role(void **state)
         assert_int_equal(asked, api_routes_count * ROLES * 2);
 }
 
+/* Who may hear of the past is who may hear of now. */
+static void the_past_is_for_the_same_roles(void **state)
+{
+        (void)state;
+        for (size_t r = 0; r < api_routes_count; r++) {
+                const char *operation = api_routes[r].operation;
+                struct row row = *row_of(operation);
+                if (!str_equal(operation, "getExplanation") && !str_equal(operation, "getIdle"))
+                        continue;
+                row.query = "?at=-0s";
+                for (unsigned role = 0; role < ROLES; role++)
+                        for (unsigned foreign = 0; foreign < 2; foreign++) {
+                                struct asked *it = ask(&api_routes[r], &row, foreign,
+                                                       headers[role]);
+                                check(&row, role, foreign, it);
+                                if (wanted[row.right][foreign][role] == GOES)
+                                        assert_int_equal(it->status, 200);
+                        }
+        }
+}
+
 /* As docs/api.md writes it: in backquotes, without /v1, queries behind it. */
 static void the_page_names_every_route(void **state)
 {
@@ -418,6 +439,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_route_by_every_role),
+                cmocka_unit_test(the_past_is_for_the_same_roles),
                 cmocka_unit_test(the_page_names_every_route),
                 cmocka_unit_test(a_tenant_that_is_asked_for_is_seen_only_by_its_own),
                 cmocka_unit_test(work_of_others_and_work_that_is_not_are_the_same),

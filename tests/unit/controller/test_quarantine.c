@@ -320,6 +320,20 @@ static void requests_are_held_by_method_target_and_body(void **state)
         assert_int_equal(quarantine_check(quarantine, CRASH_REQUEST, longest, "{}", 2, &err), 0);
 }
 
+/* Auditors read the list: what somebody types is not theirs. */
+static void what_is_typed_at_a_terminal_is_not_kept(void **state)
+{
+        static const char typed[] = "{\"password\":\"hunter2\"}";
+        (void)state;
+        crash("request", "POST /v1/attachments/0a1b/input?offset=0", typed);
+        crash("request", "POST /v1/nodes/n1/attachments/0a1b/output", typed);
+        crash("request", "POST /v1/workloads", typed);
+        static const char *const kept[] = {"", "", typed};
+        for (uint32_t e = 0; e < ARRAY_LEN(kept); e++)
+                assert_string_equal(json_string_value(json_object_get(entry_at(e)->about, "input")),
+                                    kept[e]);
+}
+
 static void where_the_list_is_full_the_oldest_suspect_makes_room(void **state)
 {
         (void)state;
@@ -566,6 +580,8 @@ int main(void)
                                                 end),
                 cmocka_unit_test_setup_teardown(
                         where_the_list_is_full_the_oldest_suspect_makes_room, begin, end),
+                cmocka_unit_test_setup_teardown(what_is_typed_at_a_terminal_is_not_kept, begin,
+                                                end),
                 cmocka_unit_test_setup_teardown(an_end_that_is_held_holds_up_nobody_else,
                                                 begin_agents, end),
                 cmocka_unit_test(a_crash_of_each_kind_is_written_down),

@@ -149,6 +149,38 @@ static void a_gang_starts_on_nodes_that_are_held_for_it_alone(void **state)
         assert_int_equal(pool->nodes_held, 0);
 }
 
+/* What somebody's unused promise keeps changes what others may start as, and so their order. */
+static int open_promised(void **state)
+{
+        open_pool(state);
+        join("a", GPU, 1);
+        join("b", "T4", 1);
+        set_policy("kind: Policy\n"
+                   "preset: protected\n"
+                   "classes:\n"
+                   "  c: {rank: 2, methods: [whole], stop: for_protect, above_limit: spare}\n"
+                   "tenants:\n"
+                   "  p: {protect: {V100-16: 1, T4: 1}, lend: {V100-16: none}}\n"
+                   "  u: {limit: {T4: 0}}\n"
+                   "  v: {}\n");
+        return 0;
+}
+
+static void what_is_no_longer_lent_counts_at_once(void **state)
+{
+        (void)state;
+        job(1, "p");
+        job(2, "p");
+        job(10, "u");
+        job(20, "v");
+        tick_at(S);
+        leave(INPUT_EXITED, 1);         /* what it leaves is kept for p ... */
+        assert_int_equal(count_facts(FACT_ALLOCATED), 0);
+        leave(INPUT_EXITED, 2);         /* ... so that u would be spare, and v goes first */
+        starts_only(20);
+        assert_int_equal(find_fact(FACT_ALLOCATED)->allocated.standing, STANDING_STANDARD);
+}
+
 int main(void)
 {
 #define POOL(test) cmocka_unit_test_setup_teardown(test, open_full, close_with_policy)
@@ -158,6 +190,8 @@ int main(void)
                 POOL(room_is_asked_for_again_when_work_is_no_longer_exempt),
                 POOL(a_gang_starts_with_the_exit_that_makes_room_for_all),
                 POOL(a_gang_starts_on_nodes_that_are_held_for_it_alone),
+                cmocka_unit_test_setup_teardown(what_is_no_longer_lent_counts_at_once,
+                                                open_promised, close_with_policy),
         };
         return cmocka_run_group_tests(tests, models_load, models_drop);
 }

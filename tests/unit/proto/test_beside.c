@@ -94,12 +94,31 @@ static void the_large_one_is_found_and_replaced(void **state)
         }
 }
 
+/* The large one is read a few times, and not once for each that is carried. */
+static void many_stand_behind_a_large_one(void **state)
+{
+        (void)state;
+        struct text large = {0}, before = {0}, whole = {0};
+        text_add(&large, "kind: Policy\ntenants:\n");
+        for (unsigned t = 0; t < 4000; t++)
+                text_add(&large, "  t%u: {weight: 2, limit: {any: 16}}\n", t);
+        text_add_bytes(&before, large.bytes, large.size);
+        for (unsigned r = 0; r < 256; r++)
+                text_add(&before, "---\nkind: Reservation\nname: r%u\n", r);
+        assert_int_equal(beside_carry(large.bytes, before.bytes, "Reservation", &whole, NULL), 0);
+        assert_string_equal(whole.bytes, before.bytes);
+        text_done(&large);
+        text_done(&before);
+        text_done(&whole);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(they_are_set_and_taken_away_by_name),
                 cmocka_unit_test(what_cannot_be_set_says_why),
                 cmocka_unit_test(the_large_one_is_found_and_replaced),
+                cmocka_unit_test(many_stand_behind_a_large_one),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
