@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/account.h"
+#include "agent/allowed.h"
 #include "agent/cage.h"
 #include "agent/environment.h"
 #include "agent/family.h"
@@ -193,7 +194,8 @@ int launch_start(const struct launch_setup *setup, const struct run_spec *spec,
         int rc;
 
         if ((rc = check(spec, devices, err)) < 0 ||
-            (rc = account_find(setup->runs_as, spec->run_as, &account, err)) < 0)
+            (rc = account_find(setup->runs_as, spec->run_as, &account, err)) < 0 ||
+            (!setup->runs_as && (rc = allowed_check(setup->allowed, &account, err)) < 0))
                 return rc;
         struct arena *arena = arena_new(0, 0);
         if (!arena)

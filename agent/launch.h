@@ -22,6 +22,7 @@ struct launch_setup {
         const char *program;            /* berth-agent itself, which is its own supervisor */
         const char *node;
         const char *runs_as;            /* account_find()'s `told`; NULL: each as its own */
+        const char *allowed;            /* allowed_check()'s list: asked where `runs_as` is NULL */
         const char *cages;              /* cage_open()'s root; NULL: none */
         const struct device_backend *backend;
         int64_t leftover_ms;            /* TERM to KILL for what outlives a run's first process */
@@ -53,6 +54,7 @@ bool launch_clean_up(const struct launch_setup *setup, struct run_key key);
 /* The number of a signal by its name ("USR1"), or 0. */
 int launch_signal_number(const char *name);
 
-/* The account a run's files belong to: what launch_start() would take. 0 or a negative code. */
+/* The account a run's files belong to: what launch_start() takes, allowed or not: a run that is
+ * there stays when the list changes. 0 or a negative code. */
 int launch_owner(const struct launch_setup *setup, const struct run_spec *spec, uid_t *ret_owner,
                  struct err *err);

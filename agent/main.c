@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/allowed.h"
 #include "agent/keeper.h"
 #include "agent/options.h"
 #include "agent/supervisor.h"
@@ -167,6 +168,19 @@ static int read_token(struct program *program, struct err *err)
         return path ? keeper_read_token(path, &program->token, err) : 0;
 }
 
+static int check_accounts(const struct program *program, struct err *err)
+{
+        const char *list = program->options.values[AGENT_ALLOW_ACCOUNTS];
+
+        if (!list)
+                return 0;
+        if (program->options.values[AGENT_RUNS_AS])
+                return err_set(err, ERR_INPUT,
+                               "--allow-accounts goes without --runs-as, with which everything "
+                               "runs as one account");
+        return allowed_check_list(list, err) < 0 ? err_prefix(err, "--allow-accounts") : 0;
+}
+
 /* The node's own certificate, where it joins with a token, or did so before. */
 static int set_identity(struct program *program, struct err *err)
 {
@@ -198,6 +212,7 @@ static int run(struct program *program, struct err *err)
 
         if ((rc = set_node(program, err)) < 0 || (rc = set_state(program, err)) < 0 ||
             (rc = set_program(program, err)) < 0 || (rc = set_identity(program, err)) < 0 ||
+            (rc = check_accounts(program, err)) < 0 ||
             (rc = read_token(program, err)) < 0 || (rc = load_devices(program, err)) < 0)
                 return rc;
         bool enrols = program->identity[0] != '\0';
@@ -220,6 +235,7 @@ static int run(struct program *program, struct err *err)
                 .state = program->state,
                 .program = program->path,
                 .runs_as = values[AGENT_RUNS_AS],
+                .allowed = values[AGENT_ALLOW_ACCOUNTS],
                 .cgroup = values[AGENT_CGROUP],
                 .devices = program->devices,
                 .stops_runs = values[AGENT_STOP_RUNS] != NULL,

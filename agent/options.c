@@ -73,8 +73,9 @@ void agent_options_help(FILE *file)
         }
         fputs("\n"
               "Runs outlive the agent: one that is started again takes over what still runs. They\n"
-              "run as the account that the policy gives their principal, never as root unless\n"
-              "--runs-as says so; an agent that is not root runs everything as itself.\n"
+              "run as the account that the policy gives their principal, if the node allows it\n"
+              "(--allow-accounts; without it all with a uid of 1000 and more), never as root\n"
+              "unless --runs-as says so; an agent that is not root runs everything as itself.\n"
               "docs/agent.md says what a run sees, and how it is told to stop.\n"
               "\n"
               "With --join-token-file the node gets a certificate at its first start, keeps it in\n"

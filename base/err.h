@@ -17,7 +17,8 @@
         X(IO,        "io_error")                \
         X(DENIED,    "denied")                  \
         X(CANCELLED, "cancelled")               \
-        X(QUARANTINED, "quarantined")
+        X(QUARANTINED, "quarantined")           \
+        X(LIMIT,     "limit_reached")
 
 enum err_code {
         ERR_OK = 0,

@@ -232,6 +232,27 @@ static void diff_budgets(struct policy_diff *diff, const struct tenant *old,
         }
 }
 
+static void diff_limit_each(struct policy_diff *diff, const struct tenant *old,
+                            const struct tenant *new)
+{
+        int64_t was = limit_rank(old->each_jobs), is = limit_rank(new->each_jobs);
+        char a[POLICY_TEXT_MAX], b[POLICY_TEXT_MAX];
+
+        policy_amount_text(DIM_JOBS, old->each_jobs, a);
+        policy_amount_text(DIM_JOBS, new->each_jobs, b);
+        if (is == INT64_MAX && was != is)
+                policy_say(diff, "%s: the limit of %s jobs of each person goes", new->path, a);
+        else if (was == INT64_MAX && was != is)
+                policy_say(diff,
+                           "%s: each person may have %s jobs at most; what they have above it "
+                           "stays",
+                           new->path, b);
+        else if (is != was)
+                policy_say(diff, "%s: the limit of each person %s from %s to %s jobs%s", new->path,
+                           is > was ? "rises" : "falls", a, b,
+                           is > was ? "" : "; what they have above it stays");
+}
+
 static const char *trust_text(const struct tenancy *tenancy, const struct tenant *tenant)
 {
         if (tenant->trust < TRUSTS_MAX)
@@ -279,6 +300,7 @@ static void diff_tenants(struct policy_diff *diff)
                 diff_amounts(diff, &diff->before->tenants[old], new);
                 diff_weight_and_lend(diff, &diff->before->tenants[old], new);
                 diff_budgets(diff, &diff->before->tenants[old], new);
+                diff_limit_each(diff, &diff->before->tenants[old], new);
                 diff_rights(diff, &diff->before->tenants[old], new);
         }
         for (uint32_t i = 0; i < diff->before->tenants_count; i++) {

@@ -174,13 +174,27 @@ static const struct principal *find_principal(const struct tenancy *tenancy, con
         return NULL;
 }
 
+/* ", at most 20 jobs"; nothing where it was not said. */
+static const char *person_limit_text(uint64_t jobs, char buf[POLICY_TEXT_MAX])
+{
+        buf[0] = '\0';
+        if (jobs == AMOUNT_UNLIMITED)
+                snprintf(buf, POLICY_TEXT_MAX, " (jobs without limit)");
+        else if (jobs != AMOUNT_ABSENT)
+                snprintf(buf, POLICY_TEXT_MAX, " (at most %" PRIu64 " job%s)", jobs,
+                         jobs == 1 ? "" : "s");
+        return buf;
+}
+
 static void principal_text(const struct tenancy *tenancy, const struct principal *principal,
                            char *buf, size_t size)
 {
+        char limit[POLICY_TEXT_MAX];
         size_t length = 0;
 
         /* By the alphabet, whatever the order of the document is. */
         for (const char *last = "", *next; length < size; last = next) {
+                uint64_t jobs = AMOUNT_ABSENT;
                 unsigned role = 0;
                 next = NULL;
                 for (unsigned i = 0; i < principal->grants_count; i++) {
@@ -189,11 +203,13 @@ static void principal_text(const struct tenancy *tenancy, const struct principal
                                 continue;
                         next = path;
                         role = principal->grants[i].role;
+                        jobs = principal->grants[i].jobs;
                 }
                 if (!next)
                         break;
-                length += (size_t)snprintf(buf + length, size - length, "%s%s of %s",
-                                           length ? ", " : "", tenant_role_names[role], next);
+                length += (size_t)snprintf(buf + length, size - length, "%s%s of %s%s",
+                                           length ? ", " : "", tenant_role_names[role], next,
+                                           person_limit_text(jobs, limit));
         }
         if (principal->pool_role != POOL_ROLE_NONE && length < size)
                 length +=
@@ -205,7 +221,11 @@ static void principal_text(const struct tenancy *tenancy, const struct principal
                 length += (size_t)snprintf(buf + length, size - length, ", uid %" PRId64,
                                            principal->uid);
         if (principal->run_as[0] && length < size)
-                snprintf(buf + length, size - length, ", runs as %s", principal->run_as);
+                length += (size_t)snprintf(buf + length, size - length, ", runs as %s",
+                                           principal->run_as);
+        if (principal->jobs != AMOUNT_ABSENT && length < size)
+                snprintf(buf + length, size - length, ", all its tenants together%s",
+                         person_limit_text(principal->jobs, limit));
 }
 
 void policy_diff_principals(struct policy_diff *diff)

@@ -42,6 +42,7 @@ static enum exit_code code_of(int rc)
                 return EXIT_NO_ANSWER;
         case ERR_DENIED:
         case ERR_QUARANTINED:
+        case ERR_LIMIT:
                 return EXIT_REFUSED;
         case ERR_NOMEM:
         case ERR_OK:

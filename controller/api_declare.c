@@ -121,7 +121,10 @@ static int foresee(struct call *call, struct put *put, struct err *err)
 
         if (!record)
                 return err_set(err, ERR_NOMEM, "out of memory");
-        rc = submission_explain(call->live->core, &put->submission, api_now_ms(), record, err);
+        rc = declare_check_limits(call->live, &put->wish, &put->plan, err);
+        if (rc == 0)
+                rc = submission_explain(call->live->core, &put->submission, api_now_ms(), record,
+                                        err);
         if (rc == 0 && !makes_room(put, record)) {
                 put->verdict = record->verdict;
                 put->summary = explain_summary(record, &names, put->text);

@@ -77,8 +77,10 @@ static void explain_submission(struct call *call, struct submission *submission)
         struct err err = {ERR_NOMEM, "out of memory"};
         json_t *json;
 
-        if (!record || submission_explain(call->live->core, submission, api_now_ms(), record,
-                                          &err) < 0 ||
+        if (!record ||
+            submission_check_limits(call->live->core, submission, &call->who, submission->count,
+                                    0, &err) < 0 ||
+            submission_explain(call->live->core, submission, api_now_ms(), record, &err) < 0 ||
             explain_json(record, &names, &explained, &err) < 0) {
                 mem_free(record);
                 api_fail(call, &err);

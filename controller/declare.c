@@ -273,12 +273,25 @@ static int keep_text(struct live *live, struct act *act, const struct declare_wi
         return rc;
 }
 
+int declare_check_limits(struct live *live, const struct declare_wish *wish,
+                         const struct declare_plan *plan, struct err *err)
+{
+        uint32_t goes = 0;
+
+        for (uint32_t i = 0; i < plan->cancels; i++) {
+                const struct work *work = works_find(core_works(live->core), plan->ids[i]);
+                goes += work && str_equal(work->user, wish->who->name);
+        }
+        return submission_check_limits(live->core, wish->submission, wish->who, plan->submits,
+                                       goes, err);
+}
+
 static int decide(struct live *live, struct act *act, const struct declare_wish *wish,
                   const struct declare_plan *plan, struct submitted *ret_submitted,
                   struct err *err)
 {
         struct works *works = core_works(live->core);
-        int rc = 0;
+        int rc = declare_check_limits(live, wish, plan, err);
 
         *ret_submitted = (struct submitted){0};
         if (plan->change == DECLARE_REPLACED)

@@ -65,7 +65,11 @@ int declare_plan(struct live *live, const struct declare_wish *wish, struct decl
                  struct err *err);
 void declare_done(struct declare_plan *plan);           /* a zeroed one is fine */
 
-/* Does it: all of it, or (unless -ERR_IO) nothing. */
+/* Whether the person's limits have room for what it submits (submit.h): 0 or -ERR_LIMIT. */
+int declare_check_limits(struct live *live, const struct declare_wish *wish,
+                         const struct declare_plan *plan, struct err *err);
+
+/* Does it, unless -ERR_LIMIT as above: all of it, or (unless -ERR_IO) nothing. */
 int declare_decide(struct live *live, struct act *act, const struct declare_wish *wish,
                    const struct declare_plan *plan, struct submitted *ret_submitted,
                    struct err *err);

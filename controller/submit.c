@@ -207,6 +207,83 @@ static int find_after(struct core *core, const struct workload_doc *document,
         return 0;
 }
 
+/* ---- limits of persons ---- */
+
+static const struct principal *find_principal(const struct tenancy *tenancy, const char *name)
+{
+        for (uint32_t p = 0; p < tenancy->principals_count; p++)
+                if (str_equal(tenancy->principals[p].name, name))
+                        return &tenancy->principals[p];
+        return NULL;
+}
+
+/* One limit: of the person, in the tenant and below it; "": in all. */
+struct person_limit {
+        const char *tenant;
+        uint64_t jobs;                  /* ABSENT, UNLIMITED: there is none */
+        bool is_own;                    /* the principal's word, not that of the tenant for each */
+};
+
+static int check_limit(struct core *core, const struct submission *submission,
+                       const struct who *who, const struct person_limit *limit, uint32_t more,
+                       struct err *err)
+{
+        uint64_t has = works_of_person(core_works(core), who->name, limit->tenant);
+        bool is_all = !limit->tenant[0];
+
+        if (!amount_is_number(limit->jobs) || has + more <= limit->jobs)
+                return 0;
+        return err_set(err, ERR_LIMIT,
+                       "workload '%s' is %" PRIu32 " more, and %s has %" PRIu64
+                       " of at most %" PRIu64 " waiting and running in %s%s (policy: %s): wait "
+                       "until some have ended, cancel some, or ask an operator of the pool for a "
+                       "higher limit",
+                       submission->document->name, more, who->name, has, limit->jobs,
+                       is_all ? "all tenants together" : "tenant ", limit->tenant,
+                       is_all          ? "limit of the principal"
+                       : limit->is_own ? "jobs of the principal there"
+                                       : "limit_each of the tenant");
+}
+
+static struct person_limit limit_there(const struct tenancy *tenancy,
+                                       const struct principal *principal, uint16_t tenant)
+{
+        struct person_limit limit = {.tenant = tenancy->tenants[tenant].path,
+                                     .jobs = tenancy->tenants[tenant].each_jobs};
+
+        for (unsigned g = 0; principal && g < principal->grants_count; g++)
+                if (principal->grants[g].tenant == tenant &&
+                    principal->grants[g].jobs != AMOUNT_ABSENT) {
+                        limit.jobs = principal->grants[g].jobs;
+                        limit.is_own = true;
+                }
+        return limit;
+}
+
+int submission_check_limits(struct core *core, const struct submission *submission,
+                            const struct who *who, uint32_t count, uint32_t goes,
+                            struct err *err)
+{
+        const struct tenancy *tenancy = core_tenancy(core);
+        const struct principal *principal = tenancy ? find_principal(tenancy, who->name) : NULL;
+        int found = tenancy ? tenancy_find(tenancy, submission->document->tenant) : -1;
+        uint32_t more = count > goes ? count - goes : 0;
+        int rc = 0;
+
+        if (more == 0)
+                return 0;               /* also where a limit was lowered meanwhile */
+        for (uint16_t at = found < 0 ? TENANT_NONE : (uint16_t)found; rc == 0 && at != TENANT_NONE;
+             at = tenancy->tenants[at].parent) {
+                const struct person_limit limit = limit_there(tenancy, principal, at);
+                rc = check_limit(core, submission, who, &limit, more, err);
+        }
+        if (rc == 0 && principal) {
+                const struct person_limit limit = {.tenant = "", .jobs = principal->jobs};
+                rc = check_limit(core, submission, who, &limit, more, err);
+        }
+        return rc;
+}
+
 /* ---- deciding ---- */
 
 static int keep(struct act *act, struct core *core, const struct submission *submission,
@@ -310,8 +387,11 @@ static int check_room(const struct core *core, const struct submission *submissi
 int submission_decide(struct act *act, struct core *core, const struct submission *submission,
                       const struct who *who, struct submitted *ret_submitted, struct err *err)
 {
-        return submission_decide_some(act, core, submission, who, submission->count, 0,
-                                      ret_submitted, err);
+        int rc = submission_check_limits(core, submission, who, submission->count, 0, err);
+
+        return rc ? rc
+                  : submission_decide_some(act, core, submission, who, submission->count, 0,
+                                           ret_submitted, err);
 }
 
 int submission_decide_some(struct act *act, struct core *core, const struct submission *submission,

@@ -39,12 +39,20 @@ struct submitted {
         uint32_t refused;               /* by the engine: they are known, and have ended */
 };
 
-/* Submits them. On failure nothing was decided, unless -ERR_IO. */
+/* Whether the person may have `count` more live workloads in its tenant, while `goes` of theirs go
+ * for it, by the policy in force: `limit` and `tenants` of a principal, `limit_each` of the tenant
+ * and of those above. All of them or none. 0, or -ERR_LIMIT with the limit, what there is, and the
+ * way out. */
+int submission_check_limits(struct core *core, const struct submission *submission,
+                            const struct who *who, uint32_t count, uint32_t goes,
+                            struct err *err);
+
+/* Submits them. -ERR_LIMIT as above. On failure nothing was decided, unless -ERR_IO. */
 int submission_decide(struct act *act, struct core *core, const struct submission *submission,
                       const struct who *who, struct submitted *ret_submitted, struct err *err);
 
-/* The same of `count` of its replicas; they join the ones of that document's number (0: they are a
- * document of their own). */
+/* The same of `count` of its replicas, for which the caller has checked the person's limits; they
+ * join the ones of that document's number (0: they are a document of their own). */
 int submission_decide_some(struct act *act, struct core *core, const struct submission *submission,
                            const struct who *who, uint32_t count, uint32_t number,
                            struct submitted *ret_submitted, struct err *err);

@@ -1,5 +1,6 @@
 #include "controller/works.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -7,6 +8,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "engine/fact.h"
+#include "engine/tenancy.h"
+
+#define PERSON_COUNTS (TENANT_PATH_MAX / 2 + 1) /* of one at most: "a/b/c" is counted 4 times */
 
 const char *phase_name(enum phase phase)
 {
@@ -24,6 +28,7 @@ struct works {
         uint32_t count, room, max;
         struct map by_id;
         struct map by_name;             /* hash of tenant and name -> the newest one's place */
+        struct map of_person;           /* hash of user and tenant -> how many, below it too */
 };
 
 /* ---- life ---- */
@@ -37,6 +42,9 @@ struct works *works_new(uint32_t works_max)
         works->max = works_max;
         map_init(&works->by_id, works_max);
         map_init(&works->by_name, works_max);
+        map_init(&works->of_person, works_max < MAP_ENTRIES_MAX / PERSON_COUNTS
+                                            ? works_max * PERSON_COUNTS
+                                            : MAP_ENTRIES_MAX);
         return works;
 }
 
@@ -58,6 +66,7 @@ void works_free(struct works *works)
         mem_free(works->list);
         map_done(&works->by_id);
         map_done(&works->by_name);
+        map_done(&works->of_person);
         mem_free(works);
 }
 
@@ -110,6 +119,76 @@ struct work *works_next(const struct works *works, uint32_t *cursor)
         return *cursor < works->count ? &works->list[(*cursor)++] : NULL;
 }
 
+/* ---- how many a person has ---- */
+
+static uint64_t person_hash(const char *user, const char *tenant, size_t length)
+{
+        uint64_t hash = 2;
+
+        for (const char *at = user; *at; at++)
+                map_chain(&hash, (unsigned char)*at);
+        map_chain(&hash, 0);
+        for (size_t i = 0; i < length; i++)
+                map_chain(&hash, (unsigned char)tenant[i]);
+        return hash;
+}
+
+uint32_t works_of_person(const struct works *works, const char *user, const char *tenant)
+{
+        uint32_t count = map_get(&works->of_person, person_hash(user, tenant, strlen(tenant)));
+
+        return count == MAP_NONE ? 0 : count;
+}
+
+/* "a/b/c" -> "a/b" -> "a" -> "", by their lengths; false: that was the last. */
+static bool go_above(const char *tenant, size_t *length)
+{
+        if (*length == 0)
+                return false;
+        while (*length > 0 && tenant[*length - 1] != '/')
+                (*length)--;
+        *length -= *length > 0;
+        return true;
+}
+
+static void uncount_to(struct works *works, const struct work *work, size_t end)
+{
+        size_t length = strlen(work->tenant);
+
+        while (length != end) {
+                uint64_t key = person_hash(work->user, work->tenant, length);
+                uint32_t count = map_get(&works->of_person, key);
+                assert(count != MAP_NONE);
+                if (count > 1)          /* replaces: no room needed */
+                        (void)map_set(&works->of_person, key, count - 1);
+                else
+                        (void)map_remove(&works->of_person, key);
+                if (!go_above(work->tenant, &length))
+                        return;
+        }
+}
+
+static void uncount(struct works *works, const struct work *work)
+{
+        uncount_to(works, work, SIZE_MAX);
+}
+
+/* In all of them, or in none: false. */
+static bool count(struct works *works, const struct work *work)
+{
+        size_t length = strlen(work->tenant);
+
+        do {
+                uint64_t key = person_hash(work->user, work->tenant, length);
+                uint32_t before = map_get(&works->of_person, key);
+                if (map_set(&works->of_person, key, before == MAP_NONE ? 1 : before + 1) != 0) {
+                        uncount_to(works, work, length);
+                        return false;
+                }
+        } while (go_above(work->tenant, &length));
+        return true;
+}
+
 /* ---- changes ---- */
 
 static char *copy(const char *text)
@@ -154,10 +233,13 @@ int works_add(struct works *works, uint64_t id, const char *tenant, const char *
         work.name = copy(name);
         work.tenant = copy(tenant);
         work.user = copy(user);
-        if (!work.name || !work.tenant || !work.user || !make_room(works) ||
+        bool counted = work.name && work.tenant && work.user && count(works, &work);
+        if (!counted || !make_room(works) ||
             map_set(&works->by_id, id, works->count) != 0 ||
             map_set(&works->by_name, name_hash(tenant, name), works->count) != 0) {
                 (void)map_remove(&works->by_id, id);
+                if (counted)
+                        uncount(works, &work);
                 work_done(&work);
                 return err_set(err, ERR_NOMEM, "out of memory");
         }
@@ -197,6 +279,7 @@ void works_drop(struct works *works, uint64_t id)
         gone = &works->list[at];
         last = &works->list[works->count - 1];
         leave_name(works, gone, at);
+        uncount(works, gone);
         (void)map_remove(&works->by_id, id);
         work_done(gone);
         if (gone != last) {

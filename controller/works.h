@@ -79,6 +79,9 @@ uint32_t works_room(const struct works *works);         /* how many more it take
 struct work *works_find(const struct works *works, uint64_t id);
 /* The newest live one of that name: an array's tasks and a service's replicas share theirs. */
 struct work *works_named(const struct works *works, const char *tenant, const char *name);
+/* How many live ones a person has, in the tenant and all below it; "": in all of them. O(1). Told
+ * apart by hashes of 64 bits: who would meet in one shares the number. */
+uint32_t works_of_person(const struct works *works, const char *user, const char *tenant);
 /* Walks all, in no order: start with 0. NULL: the end. */
 struct work *works_next(const struct works *works, uint32_t *cursor);
 

@@ -95,6 +95,7 @@ static void say_nothing(struct tenant *tenant)
                 tenant->lend[d] = AMOUNT_UNLIMITED;
                 tenant->weight_milli[d] = 1000;
         }
+        tenant->each_jobs = AMOUNT_ABSENT;
         tenant->parent = TENANT_NONE;
         tenant->methods = CLASS_METHOD_ALL;
         tenant->classes = tenant->planes = UINT64_MAX;

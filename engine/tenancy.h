@@ -119,6 +119,8 @@ struct tenant {
         /* ABSENT and UNLIMITED: only ancestors' limits hold. NONE: may not use it at all (gate
          * ALLOWED). 0: holds it as spare work only. See tenancy_limit(). */
         uint64_t limit[DIMENSIONS_END];
+        uint64_t each_jobs;                     /* as principal.jobs, of each person, in it and
+                                                 * below; a grant's own word goes before */
         /* How much of unused protect others may use: a number, NONE or UNLIMITED (all of it).
          * Words are inherited already; an ancestor's number holds for all below it together. */
         uint64_t lend[DEVICE_DIMENSIONS];
@@ -259,10 +261,14 @@ struct principal {
         char run_as[TENANCY_WORD_MAX];          /* local user; "" = that of its uid */
         int64_t uid;                            /* -1: none, known by its token only */
         uint8_t pool_role;                      /* enum pool_role */
+        /* The most live workloads of theirs, of all tenants together: a number, ABSENT or
+         * UNLIMITED. No business of the engine, which knows no persons: submit.h holds it. */
+        uint64_t jobs;
         uint8_t grants_count;
         struct {
                 uint16_t tenant;                /* and everything below it */
                 uint8_t role;                   /* enum tenant_role */
+                uint64_t jobs;                  /* there; ABSENT: the tenant's each_jobs */
         } grants[GRANTS_MAX];
 };
 

@@ -27,6 +27,7 @@ unsigned problem_status(int code)
         case ERR_DENIED:
                 return 403;
         case ERR_QUARANTINED:
+        case ERR_LIMIT:
                 return 422;
         case ERR_IO:
         case ERR_OK:

@@ -403,5 +403,6 @@ int policy_check(struct policy_reader *reader, const struct doc_node *root, stru
         }
         if (reader->pool)
                 warn_of_reservations(reader, root);
+        policy_check_persons(reader, root);
         return 0;
 }

@@ -2,8 +2,8 @@
  *
  * policy_doc.c reads the document, its rules and planes; policy_trust.c trust and data labels;
  * policy_class.c the classes and what presets say of them; policy_tenant.c the tree;
- * policy_people.c reservations and principals; policy_alerts.c alerts; policy_check.c holds the
- * numbers against each other and the pool.
+ * policy_people.c reservations and principals; policy_person.c limits of single persons;
+ * policy_alerts.c alerts; policy_check.c holds the numbers against each other and the pool.
  */
 #pragma once
 
@@ -60,6 +60,12 @@ int policy_read_reservations(struct policy_reader *reader, const struct doc_node
  * documents beside it. NULL: no more. */
 const struct doc_node *policy_next_reservation(const struct doc_node *root,
                                                const struct doc_node *before);
+/* {jobs: 20}: the most live workloads of one person; an absent map leaves it. */
+int policy_read_person_limit(const struct doc_node *map, uint64_t *ret_jobs, struct err *err);
+/* The number of it, or unlimited; an absent node leaves it. */
+int policy_read_person_jobs(const struct doc_node *node, uint64_t *ret_jobs, struct err *err);
+/* Warns of those that can never bind. */
+void policy_check_persons(struct policy_reader *reader, const struct doc_node *root);
 int policy_read_principals(struct policy_reader *reader, const struct doc_node *root,
                            struct err *err);
 /* `alerts`: what it does not say stays. */

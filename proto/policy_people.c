@@ -126,6 +126,24 @@ int policy_read_reservations(struct policy_reader *reader, const struct doc_node
 
 /* ---- principals ---- */
 
+/* `submitter`, or {role: submitter, jobs: 20}. */
+static int read_grant(const struct doc_node *node, unsigned *ret_role, uint64_t *ret_jobs,
+                      struct err *err)
+{
+        static const char *const keys[] = {"role", "jobs"};
+        const struct doc_node *role = node;
+        int rc;
+
+        if (doc_kind(node) == DOC_NULL)
+                return doc_fail(node, err, "has no role; write viewer, submitter or manager");
+        if (doc_kind(node) == DOC_MAP &&
+            ((rc = doc_check_keys(node, keys, ARRAY_LEN(keys), err)) < 0 ||
+             (rc = doc_need(node, "role", &role, err)) < 0 ||
+             (rc = policy_read_person_jobs(doc_get(node, "jobs"), ret_jobs, err)) < 0))
+                return rc;
+        return doc_choice(role, tenant_role_names, TENANT_ROLES_END, ret_role, err);
+}
+
 static int read_grants(struct policy_reader *reader, const struct doc_node *map,
                        struct principal *principal, struct err *err)
 {
@@ -141,11 +159,8 @@ static int read_grants(struct policy_reader *reader, const struct doc_node *map,
                 if ((rc = policy_need_tenant(reader, node, doc_key(node),
                                              &principal->grants[count].tenant, err)) < 0)
                         return rc;
-                if (doc_kind(node) == DOC_NULL)
-                        return doc_fail(node, err,
-                                        "has no role; write viewer, submitter or "
-                                        "manager");
-                if ((rc = doc_choice(node, tenant_role_names, TENANT_ROLES_END, &role, err)) < 0)
+                principal->grants[count].jobs = AMOUNT_ABSENT;
+                if ((rc = read_grant(node, &role, &principal->grants[count].jobs, err)) < 0)
                         return rc;
                 principal->grants[count].role = (uint8_t)role;
                 principal->grants_count++;
@@ -176,18 +191,20 @@ static int read_user(const struct doc_node *map, struct principal *principal, st
 static int read_principal(struct policy_reader *reader, const struct doc_node *map,
                           struct principal *principal, struct err *err)
 {
-        static const char *const keys[] = {"name", "uid", "tenants", "run_as", "pool"};
+        static const char *const keys[] = {"name", "uid", "tenants", "run_as", "pool", "limit"};
         const struct tenancy *tenancy = reader->tenancy;
         const struct doc_node *name;
         unsigned pool_role = POOL_ROLE_NONE;
         int rc;
 
         principal->uid = -1;
+        principal->jobs = AMOUNT_ABSENT;
         if ((rc = doc_check_keys(map, keys, ARRAY_LEN(keys), err)) < 0 ||
             (rc = doc_need(map, "name", &name, err)) < 0 ||
             (rc = doc_copy(name, principal->name, sizeof principal->name, err)) < 0 ||
             (rc = read_user(map, principal, err)) < 0 ||
             (rc = read_grants(reader, doc_get(map, "tenants"), principal, err)) < 0 ||
+            (rc = policy_read_person_limit(doc_get(map, "limit"), &principal->jobs, err)) < 0 ||
             (rc = doc_choice(doc_get(map, "pool"), pool_role_names, POOL_ROLES_END, &pool_role,
                              err)) < 0)
                 return rc;

@@ -355,6 +355,8 @@ static int read_words(struct policy_reader *reader, const struct doc_node *map,
 
         if ((rc = read_amounts(reader, doc_get(map, "protect"), false, tenant->protect, err)) < 0 ||
             (rc = read_amounts(reader, doc_get(map, "limit"), true, tenant->limit, err)) < 0 ||
+            (rc = policy_read_person_limit(doc_get(map, "limit_each"), &tenant->each_jobs,
+                                           err)) < 0 ||
             (rc = read_weight(reader, doc_get(map, "weight"), tenant, err)) < 0 ||
             (rc = read_lend(reader, doc_get(map, "lend"), tenant, err)) < 0 ||
             (rc = read_budgets(reader, doc_get(map, "budget"), tenant, err)) < 0 ||
@@ -369,7 +371,7 @@ static int read_tenants(struct policy_reader *reader, const struct doc_node *map
 {
         static const char *const keys[] = {
                 "protect", "limit",   "weight",  "lend",   "budget",
-                "trust",   "classes", "methods", "planes", "tenants",
+                "trust",   "classes", "methods", "planes", "tenants", "limit_each",
         };
         struct tenancy *tenancy = reader->tenancy;
         int rc;

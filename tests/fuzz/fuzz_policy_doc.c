@@ -105,10 +105,17 @@ static void check_class(const struct tenancy *tenancy, uint32_t index)
                 assert(class->time_slice_ms[i] > class->time_slice_ms[i - 1]);
 }
 
+static void check_person_limit(uint64_t jobs)
+{
+        assert(jobs == AMOUNT_ABSENT || jobs == AMOUNT_UNLIMITED || amount_is_number(jobs));
+}
+
 static void check_people(const struct tenancy *tenancy)
 {
         int64_t from, until;
 
+        for (uint32_t i = 0; i < tenancy->tenants_count; i++)
+                check_person_limit(tenancy->tenants[i].each_jobs);
         for (uint32_t i = 0; i < tenancy->reservations_count; i++) {
                 const struct reservation *of = &tenancy->reservations[i];
                 assert(of->tenant < tenancy->tenants_count);
@@ -123,8 +130,11 @@ static void check_people(const struct tenancy *tenancy)
         }
         for (uint32_t i = 0; i < tenancy->principals_count; i++) {
                 check_name(tenancy->principals[i].name, sizeof tenancy->principals[i].name);
-                for (unsigned k = 0; k < tenancy->principals[i].grants_count; k++)
+                check_person_limit(tenancy->principals[i].jobs);
+                for (unsigned k = 0; k < tenancy->principals[i].grants_count; k++) {
                         assert(tenancy->principals[i].grants[k].tenant < tenancy->tenants_count);
+                        check_person_limit(tenancy->principals[i].grants[k].jobs);
+                }
         }
 }
 

@@ -2,6 +2,7 @@
 #include "tests/unit/check.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <inttypes.h>
 #include <pwd.h>
 #include <signal.h>
@@ -11,10 +12,12 @@
 #include <unistd.h>
 
 #include "agent/account.h"
+#include "agent/allowed.h"
 #include "agent/cage.h"
 #include "agent/family.h"
 #include "agent/folder.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "tests/unit/agent/world.h"
 
 #define KEY(workload, epoch) ((struct run_key){workload, 0, epoch})
@@ -380,6 +383,105 @@ static void nothing_is_run_as_root_unless_the_operator_says_so(void **state)
         check_has(seen.reason, "there is no account 'no such one'");
 }
 
+/* Real accounts of the system: daemon has a uid below 1000, nobody one above. */
+static void the_node_says_which_accounts_runs_may_be_of(void **state)
+{
+        struct world *world = *state;
+        struct seen_run seen;
+        char list[100], path[100];
+
+        if (geteuid() != 0) {
+                print_message("only root can become others\n");
+                skip();
+        }
+        world->runs_as = NULL;
+        agent_begin(world);
+        list_runs(world, both_runs(run_json(world, 1, 1, "true", "\"run_as\": \"daemon\""),
+                                   run_json(world, 2, 1, "id -un >@/two; sleep 60",
+                                            "\"run_as\": \"nobody\"")));
+        assert_true(controller_waits(world->controller, KEY(1, 1), "refused", &seen));
+        check_has(seen.reason, "account 'daemon' (uid 1) is one of the system");
+        assert_true(waits_for_file(world, "two"));
+        assert_int_equal(agent_end(world, SIGTERM), 0);
+
+        /* Now it is the other way round; what runs already goes on. */
+        snprintf(path, sizeof path, "%s/accounts", world->folder);
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        fputs("# of the node\n\n  daemon # the one\n", file);
+        fclose(file);
+        snprintf(list, sizeof list, "no-such-account,%s", path);
+        world->allowed = list;
+        agent_begin(world);
+        assert_true(controller_waits(world->controller, KEY(2, 1), "running", &seen));
+        list_runs(world, both_runs(run_json(world, 3, 1, "id -un >@/three",
+                                            "\"run_as\": \"daemon\""),
+                                   run_json(world, 4, 1, "true", "\"run_as\": \"nobody\"")));
+        assert_true(controller_waits(world->controller, KEY(3, 1), "exited", &seen));
+        assert_string_equal(file_text(world, "three"), "daemon\n");
+        assert_true(controller_waits(world->controller, KEY(4, 1), "refused", &seen));
+        check_has(seen.reason, "this node does not run anything as account 'nobody'");
+        check_has(seen.reason, "--allow-accounts");
+        /* A list that is gone allows nothing. */
+        assert_int_equal(unlink(path), 0);
+        list_runs(world, run_json(world, 5, 1, "true", "\"run_as\": \"daemon\""));
+        assert_true(controller_waits(world->controller, KEY(5, 1), "refused", &seen));
+        check_has(seen.reason, "cannot tell which accounts it allows");
+}
+
+static int ask(const char *list, const char *name)
+{
+        struct account account;
+        struct err err;
+
+        assert_int_equal(account_find(NULL, name, &account, &err), 0);
+        return allowed_check(list, &account, &err);
+}
+
+static void accounts_are_allowed_by_name_and_group(void **state)
+{
+        (void)state;
+        struct passwd *nobody = getpwnam("nobody");
+        struct err err;
+        char group[100];
+
+        if (geteuid() != 0) {
+                print_message("only root can become others\n");
+                skip();
+        }
+        assert_non_null(nobody);
+        snprintf(group, sizeof group, "@%s", getgrgid(nobody->pw_gid)->gr_name);
+        assert_int_equal(ask(NULL, "nobody"), 0);
+        assert_int_equal(ask(NULL, "daemon"), -ERR_DENIED);
+        assert_int_equal(ask("daemon", "daemon"), 0);
+        assert_int_equal(ask("daemon", "nobody"), -ERR_DENIED);
+        assert_int_equal(ask("bin,nobody", "nobody"), 0);
+        assert_int_equal(ask("nobod", "nobody"), -ERR_DENIED);
+        assert_int_equal(ask(group, "nobody"), 0);
+        assert_int_equal(ask(group, "daemon"), -ERR_DENIED);
+        assert_int_equal(ask("@no-such-group,nobody", "nobody"), 0);
+        assert_int_equal(ask("/no/such/file,nobody", "nobody"), -ERR_NOT_FOUND);
+
+        assert_int_equal(allowed_check_list("nobody,@daemon,no-such", &err), 0);
+        static const struct {
+                const char *list, *sentence;
+        } rows[] = {
+                {"", "empty entry"},
+                {"a,,b", "empty entry"},
+                {"a,", "empty entry"},
+                {"root", "'root' cannot be allowed"},
+                {"@no-such-group", "there is no group 'no-such-group'"},
+                {"@", "there is no group ''"},
+                {"a b", "no name of an account"},
+                {"./file", "write its whole path"},
+                {"/no/such/file", "/no/such/file: No such file"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                assert_true(allowed_check_list(rows[i].list, &err) < 0);
+                check_has(err.text, rows[i].sentence);
+        }
+}
+
 static void who_is_not_root_becomes_nobody_else(void **state)
 {
         (void)state;
@@ -426,6 +528,8 @@ int main(int argc, char **argv)
                 IN_A_WORLD(a_supervisor_that_was_killed_without_an_agent_is_found_by_the_next),
                 IN_A_WORLD(a_run_is_its_accounts_and_sees_nothing_of_the_agents),
                 IN_A_WORLD(nothing_is_run_as_root_unless_the_operator_says_so),
+                IN_A_WORLD(the_node_says_which_accounts_runs_may_be_of),
+                cmocka_unit_test(accounts_are_allowed_by_name_and_group),
                 cmocka_unit_test(who_is_not_root_becomes_nobody_else),
         };
         int code;

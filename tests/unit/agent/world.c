@@ -29,8 +29,8 @@ bool world_is_agent(int argc, char **argv, int *ret_code)
 {
         struct err err = {0};
 
-        /* agent FOLDER URL RUNS_AS STOPS CAGES */
-        if (argc != 7 || !str_equal(argv[1], "agent"))
+        /* agent FOLDER URL RUNS_AS STOPS CAGES ALLOWED */
+        if (argc != 8 || !str_equal(argv[1], "agent"))
                 return false;
         char state[100], broken[120];
         snprintf(state, sizeof state, "%s/state", argv[2]);
@@ -43,6 +43,7 @@ bool world_is_agent(int argc, char **argv, int *ret_code)
                 .state = state,
                 .program = getenv("BERTH_AGENT"),
                 .runs_as = argv[4][0] ? argv[4] : NULL,
+                .allowed = argv[7][0] ? argv[7] : NULL,
                 .stops_runs = argv[5][0] == '1',
                 .cgroup = argv[6][0] == '1' ? NULL : "none",
                 .kill_after_ms = WORLD_KILL_MS,
@@ -66,9 +67,11 @@ void agent_begin(struct world *world)
 
         assert_true(length > 0);
         program[length] = '\0';
-        char word[] = "agent", none[] = "", yes[] = "1", no[] = "0", runs_as[64] = "";
+        char word[] = "agent", none[] = "", yes[] = "1", no[] = "0", runs_as[64] = "", allowed[200] = "";
         if (world->runs_as)
                 str_copy(runs_as, sizeof runs_as, world->runs_as);
+        if (world->allowed)
+                str_copy(allowed, sizeof allowed, world->allowed);
         char *argv[] = {program,
                         word,
                         world->folder,
@@ -76,6 +79,7 @@ void agent_begin(struct world *world)
                         world->runs_as ? runs_as : none,
                         world->stops_runs ? yes : no,
                         world->has_cages ? yes : no,
+                        allowed,
                         NULL};
         assert_int_equal(world->agent, 0);
         controller_forget(world->controller);

@@ -20,6 +20,7 @@ struct world {
         struct controller *controller;
         pid_t agent;         /* 0 = none runs */
         const char *runs_as; /* of the next agent; NULL: none is given */
+        const char *allowed; /* the list of accounts, likewise */
         bool stops_runs, has_cages;
 };
 

@@ -165,6 +165,20 @@ static void each_change_is_a_sentence(void **state)
                 {"tenants: {a: {}}",
                  "tenants: {a: {}}\nprincipals: [{name: x, tenants: {a: viewer}}]",
                  "principal x: is new: viewer of a"},
+                {"tenants: {a: {}}\nprincipals: [{name: x, tenants: {a: submitter}}]",
+                 "tenants: {a: {}}\nprincipals: [{name: x, uid: 7, limit: {jobs: 50}, tenants: {a: "
+                 "{role: submitter, jobs: 1}}}]",
+                 "principal x: becomes submitter of a (at most 1 job), uid 7, all its tenants together "
+                 "(at most 50 jobs); it was submitter of a\n"},
+                {"tenants: {a: {}}", "tenants: {a: {limit_each: {jobs: 5}}}",
+                 "a: each person may have 5 jobs at most; what they have above it stays"},
+                {"tenants: {a: {limit_each: {jobs: 5}}}", "tenants: {a: {limit_each: {jobs: 3}}}",
+                 "a: the limit of each person falls from 5 to 3 jobs; what they have above it "
+                 "stays"},
+                {"tenants: {a: {limit_each: {jobs: 5}}}", "tenants: {a: {limit_each: {jobs: 6}}}",
+                 "a: the limit of each person rises from 5 to 6 jobs\n"},
+                {"tenants: {a: {limit_each: {jobs: 5}}}", "tenants: {a: {}}",
+                 "a: the limit of 5 jobs of each person goes"},
                 {"tenants: {a: {}}",
                  "tenants: {a: {}}\nreservations: [{name: x, tenant: a, devices: "
                  "{T4: 1}, from: 2027-01-01T00:00Z, until: 2027-01-02T00:00Z, every: 7d}]",

@@ -218,6 +218,38 @@ static void a_number_means_one_of_a_name(void **state)
         assert_int_equal(living("n"), 1);
 }
 
+static void a_change_counts_what_it_adds(void **state)
+{
+        (void)state;
+        static const char policy[] = "{kind: Policy, preset: equal, default_class: training,"
+                                     " tenants: {web: {limit_each: {jobs: %u}}}}";
+        char text[200];
+
+        snprintf(text, sizeof text, policy, 3);
+        assert_int_equal(world_put_policy(&world, text), 0);
+        expect("name: full, " FULL, DECLARE_SUBMITTED, 1, 0);
+        expect("name: a, each: {devices: 1}", DECLARE_SUBMITTED, 1, 0);
+        expect("name: b, each: {devices: 1}", DECLARE_SUBMITTED, 1, 0);
+        refused("name: c, each: {devices: 1}", &(struct declare_wish){0}, ERR_LIMIT,
+                "has 3 of at most 3");
+        expect("name: a, each: {devices: 2}", DECLARE_REPLACED, 1, 1);
+        refused("name: a, array: 1-2, each: {devices: 2}", &(struct declare_wish){0}, ERR_LIMIT,
+                "'a' is 1 more, and");
+        assert_int_equal(living("a"), 1);
+        /* Also above a limit that was lowered; and running work, which is still there for a while. */
+        snprintf(text, sizeof text, policy, 1);
+        assert_int_equal(world_put_policy(&world, text), 0);
+        expect("name: b, each: {devices: 2}", DECLARE_REPLACED, 1, 1);
+        assert_int_equal(put_as(&(struct declare_wish){.replace = true},
+                                "name: full, each: {devices: 3, model: H100-80}, members: 3"), 0);
+        assert_int_equal(living("full"), 1);
+        /* What another person has does not go for it. */
+        (void)str_copy(world.who.name, sizeof world.who.name, "else");
+        expect("name: d, each: {devices: 1}", DECLARE_SUBMITTED, 1, 0);
+        refused("name: a, each: {devices: 1}", &(struct declare_wish){0}, ERR_LIMIT,
+                "else has 1 of at most 1");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -229,6 +261,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(what_others_wait_for_or_is_not_ones_own_stays,
                                                 begin, end),
                 cmocka_unit_test_setup_teardown(a_number_means_one_of_a_name, begin, end),
+                cmocka_unit_test_setup_teardown(a_change_counts_what_it_adds, begin, end),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "tests/unit/controller/world.h"
 
 static struct world world;
@@ -302,6 +303,133 @@ static void documents_are_read_again_under_another_policy(void **state)
         mem_free(copy);
 }
 
+/* ---- limits of persons ---- */
+
+#define PERSONS_POLICY(web, ana)                                                \
+        "{kind: Policy, preset: equal, default_class: training,"                \
+        " tenants: {web: " web ", lab: {tenants: {a: {}, b: {}}}},"             \
+        " principals: [" ana "{name: ben, tenants: {web: submitter}}]}"
+
+static void be(const char *name)
+{
+        (void)str_copy(world.who.name, sizeof world.who.name, name);
+}
+
+static int submit_to(const char *tenant, const char *name, unsigned tasks,
+                     struct submitted *ret)
+{
+        char text[300];
+        snprintf(text, sizeof text, "{kind: Workload, tenant: %s, name: %s, array: 1-%u,"
+                 " each: {devices: 1, model: H100-80}, run: {command: [x]}}", tenant, name, tasks);
+        int rc = world_submit(&world, text, NULL, ret);
+        world_settle(&world);
+        return rc;
+}
+
+static uint32_t count_of(const char *user, const char *tenant)
+{
+        return works_of_person(core_works(world.live.core), user, tenant);
+}
+
+static void a_person_has_no_more_than_the_policy_says(void **state)
+{
+        (void)state;
+        struct submitted submitted, first;
+        assert_int_equal(world_put_policy(&world, PERSONS_POLICY("{limit_each: {jobs: 4}}",
+                "{name: ana, limit: {jobs: 8}, tenants: {web: submitter,"
+                " lab: {role: submitter, jobs: 5}}}, ")), 0);
+        be("ana");
+        assert_int_equal(submit_to("web", "w", 4, &first), 0);
+        uint64_t hash = world_hash(&world);
+        assert_int_equal(submit_to("web", "x", 1, &submitted), -ERR_LIMIT);
+        check_has(world.err.text, "workload 'x' is 1 more, and ana has 4 of at most 4 waiting and "
+                                  "running in tenant web (policy: limit_each of the tenant)");
+        check_has(world.err.text, "ask an operator");
+        assert_int_equal(world_hash(&world), hash);
+        /* Nothing is taken of an array of which some would fit; tenants below count together. */
+        assert_int_equal(submit_to("lab/a", "a", 3, &submitted), 0);
+        assert_int_equal(submit_to("lab/b", "b", 3, &submitted), -ERR_LIMIT);
+        check_has(world.err.text, "is 3 more, and ana has 3 of at most 5");
+        check_has(world.err.text, "tenant lab (policy: jobs of the principal there)");
+        assert_int_equal(count_of("ana", "lab/b"), 0);
+        assert_int_equal(count_of("ana", ""), 7);
+        assert_int_equal(submit_to("lab/b", "b", 2, &submitted), -ERR_LIMIT);
+        check_has(world.err.text, "ana has 7 of at most 8 waiting and running in all tenants "
+                                  "together (policy: limit of the principal)");
+        assert_int_equal(submit_to("lab/b", "b", 1, &submitted), 0);
+        /* Others are counted apart, also those that are no principals. */
+        be("ben");
+        assert_int_equal(submit_to("web", "v", 4, &submitted), 0);
+        be("root");
+        assert_int_equal(submit_to("web", "u", 5, &submitted), -ERR_LIMIT);
+        /* What has ended makes room, once that is decided. */
+        be("ana");
+        finish(first.first_id, INPUT_EXITED);
+        assert_int_equal(count_of("ana", "web"), 3);
+        assert_int_equal(submit_to("web", "x", 1, &submitted), 0);
+        be("operator");
+}
+
+static void a_lower_limit_leaves_what_is_there(void **state)
+{
+        (void)state;
+        struct submitted submitted;
+        be("ben");
+        assert_int_equal(submit_to("web", "w", 5, &submitted), 0);
+        assert_int_equal(world_put_policy(&world, PERSONS_POLICY("{limit_each: {jobs: 2}}", "")),
+                         0);
+        world_tick(&world, 1000);
+        assert_int_equal(count_of("ben", "web"), 5);
+        assert_int_equal(submit_to("web", "x", 1, &submitted), -ERR_LIMIT);
+        check_has(world.err.text, "ben has 5 of at most 2");
+        assert_int_equal(world_put_policy(&world, PERSONS_POLICY("{limit_each: {jobs: 2}}",
+                "{name: ana, tenants: {web: {role: submitter, jobs: unlimited}}}, ")), 0);
+        be("ana");
+        assert_int_equal(submit_to("web", "y", 30, &submitted), 0);
+        be("operator");
+}
+
+static void counts_of_persons_survive_whatever_happens(void **state)
+{
+        (void)state;
+        struct submitted submitted, lost;
+        static const char text[] = "{kind: Workload, tenant: web, name: a, array: 1-30,"
+                                   " each: {devices: 1, model: H100-80}, run: {command: [x]}}";
+        assert_int_equal(world_put_policy(&world, PERSONS_POLICY("{limit_each: {jobs: 10}}",
+                "{name: ana, tenants: {web: {role: submitter, jobs: 60}}}, ")), 0);
+        be("ana");
+        assert_int_equal(submit_to("web", "w", 7, &submitted), 0);
+        finish(submitted.first_id + 2, INPUT_FAILED);
+        assert_int_equal(count_of("ana", "web"), 6);
+        /* An act that is undone half way makes the state anew. */
+        int happened = 1;
+        unsigned undone = 0;
+        for (unsigned long n = 1; happened && undone < 20; n += 40) {
+                mem_fail_at(n);
+                int rc = world_submit(&world, text, NULL, &lost);
+                happened = mem_fail_happened();
+                mem_fail_at(0);
+                world_settle(&world);
+                if (rc == 0)
+                        break;
+                undone++;
+                assert_int_equal(count_of("ana", "web"), 6);
+                assert_int_equal(count_of("ana", ""), 6);
+        }
+        assert_true(undone > 2);
+        uint32_t before = count_of("ana", "");
+        /* Decided and not durable: it counts at once, and is gone with the power. */
+        assert_int_equal(world_submit(&world, "{kind: Workload, tenant: web, name: z,"
+                                      " each: {devices: 1}, run: {command: [x]}}", NULL, &lost), 0);
+        assert_int_equal(count_of("ana", ""), before + 1);
+        world_crash(&world, FAULT_LOSE_ALL, 1);
+        world_start(&world);
+        assert_int_equal(count_of("ana", ""), before);
+        assert_int_equal(count_of("ana", "web"), before);
+        assert_int_equal(count_of("ben", "web"), 0);
+        be("operator");
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -319,6 +447,9 @@ int main(void)
                 T(more_than_can_be_waited_for_is_said),
                 T(what_the_engine_refuses_is_known_and_over),
                 T(documents_are_read_again_under_another_policy),
+                T(a_person_has_no_more_than_the_policy_says),
+                T(a_lower_limit_leaves_what_is_there),
+                T(counts_of_persons_survive_whatever_happens),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

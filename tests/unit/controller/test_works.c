@@ -206,6 +206,59 @@ static void a_wish_is_read_as_it_was_written(void **state)
         }
 }
 
+/* Counts of persons against a count of all, while works come and go. */
+static void persons_are_counted_by_tenant_and_all_above(void **state)
+{
+        (void)state;
+        static const char *const users[] = {"ana", "ben"};
+        static const char *const tenants[] = {"a", "a/b", "a/b/c", "ab"};
+        static const char *const asked[] = {"", "a", "a/b", "a/b/c", "ab", "a/", "x"};
+        struct works *works = works_new(64);
+        uint64_t random = 7;
+
+        for (unsigned round = 0; round < 600; round++) {
+                random = random * 6364136223846793005u + 1442695040888963407u;
+                uint64_t id = 1 + (random >> 33) % 60;
+                if (works_find(works, id))
+                        works_drop(works, id);
+                else
+                        assert_int_equal(works_add(works, id, tenants[(random >> 40) % 4], "n",
+                                                   users[(random >> 50) % 2], 0, NULL), 0);
+                for (unsigned u = 0; u < 2; u++)
+                        for (unsigned t = 0; t < ARRAY_LEN(asked); t++) {
+                                uint32_t cursor = 0, wanted = 0;
+                                size_t length = strlen(asked[t]);
+                                for (const struct work *work;
+                                     (work = works_next(works, &cursor));)
+                                        wanted += strcmp(work->user, users[u]) == 0 &&
+                                                  (length == 0 ||
+                                                   (strncmp(work->tenant, asked[t], length) == 0 &&
+                                                    (work->tenant[length] == '\0' ||
+                                                     work->tenant[length] == '/')));
+                                assert_int_equal(works_of_person(works, users[u], asked[t]),
+                                                 wanted);
+                        }
+        }
+        works_free(works);
+}
+
+static void what_is_not_added_is_not_counted(void **state)
+{
+        (void)state;
+        struct works *works;
+        int rc = -1;
+
+        for (unsigned long n = 1; rc != 0; n++) {
+                works = works_new(8);
+                mem_fail_at(n);
+                rc = works_add(works, 1, "a/b/c", "n", "ana", 0, NULL);
+                mem_fail_at(0);
+                assert_int_equal(works_of_person(works, "ana", ""), rc == 0);
+                assert_int_equal(works_of_person(works, "ana", "a/b"), rc == 0);
+                works_free(works);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -217,6 +270,8 @@ int main(void)
                 cmocka_unit_test(what_is_refused_late_is_gone),
                 cmocka_unit_test(without_memory_nothing_is_added),
                 cmocka_unit_test(a_wish_is_read_as_it_was_written),
+                cmocka_unit_test(persons_are_counted_by_tenant_and_all_above),
+                cmocka_unit_test(what_is_not_added_is_not_counted),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,6 +85,7 @@ static void every_code_has_a_status_of_its_kind(void **state)
         assert_int_equal(problem_status(-ERR_INPUT), 400);
         assert_int_equal(problem_status(-ERR_EXISTS), 409);
         assert_int_equal(problem_status(-ERR_FULL), 503);
+        assert_int_equal(problem_status(-ERR_LIMIT), 422);
         assert_string_equal(problem_status_title(299), "");
 }
 

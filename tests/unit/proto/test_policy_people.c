@@ -126,6 +126,18 @@ static const struct refusal bad_principals[] = {
         {PEOPLE "{name: ana, tenants: {a: submiter}}\n", "did you mean 'submitter'"},
         {PEOPLE "{name: ana, tenants: {a: }}\n", "has no role"},
         {PEOPLE "{name: ana, tenants: [a]}\n", "is a list; write a map"},
+        {PEOPLE "{name: ana, tenants: {a: {jobs: 3}}}\n", "role"},
+        {PEOPLE "{name: ana, tenants: {a: {role: submitter, running: 3}}}\n", "running"},
+        {PEOPLE "{name: ana, tenants: {a: {role: submitter, jobs: -1}}}\n", "'-1'"},
+        {PEOPLE "{name: ana, tenants: {a: {role: submitter, jobs: none}}}\n", "'none'"},
+        {PEOPLE "{name: ana, tenants: {a: {role: submitter, jobs: }}}\n", "has no amount"},
+        {PEOPLE "{name: ana, limit: 50}\n", "field 'principals[0].limit'"},
+        {PEOPLE "{name: ana, limit: {}}\n", "jobs"},
+        {PEOPLE "{name: ana, limit: {running: 5}}\n", "not counted by person, only jobs are"},
+        {PEOPLE "{name: ana, limit: {job: 5}}\n", "did you mean 'jobs'"},
+        {POLICY "tenants: {a: {limit_each: {any: 5}}}\n",
+         "field 'tenants.a.limit_each.any': is not counted by person"},
+        {POLICY "tenants: {a: {limit_each: 5}}\n", "field 'tenants.a.limit_each'"},
         {PEOPLE "{name: ana, uid: 4294967295}\n", "out of range"},
         {PEOPLE "{name: ana, uid: -1}\n", "'-1' is negative"},
         {PEOPLE "{name: ana, uid: 0, tenants: {a: submitter}}\n", "name another local user"},
@@ -145,6 +157,79 @@ static void bad_principals_are_refused_with_place_and_way_out(void **state)
         check_refused(bad_principals, ARRAY_LEN(bad_principals));
 }
 
+static void limits_of_persons_are_read_in_both_forms(void **state)
+{
+        (void)state;
+        struct policy_doc *policy = decode_fine(
+                POLICY "tenants: {a: {limit_each: {jobs: 5}, tenants: {b: {}}},"
+                " c: {limit_each: {jobs: unlimited}}}\n"
+                "principals:\n"
+                "  - {name: ana, limit: {jobs: 50}, tenants: {a/b: {role: submitter, jobs: 0},"
+                " c: manager, a: {role: viewer, jobs: unlimited}}}\n"
+                "  - {name: ben, tenants: {a: {role: submitter}}}\n");
+        const struct tenancy *tenancy = policy->tenancy;
+        const struct principal *ana = &tenancy->principals[0], *ben = &tenancy->principals[1];
+
+        assert_int_equal(policy->warnings_count, 0);
+        assert_true(tenancy->tenants[0].each_jobs == 5);
+        assert_true(tenancy->tenants[1].each_jobs == AMOUNT_ABSENT);
+        assert_true(tenancy->tenants[2].each_jobs == AMOUNT_UNLIMITED);
+        assert_true(ana->jobs == 50 && ben->jobs == AMOUNT_ABSENT);
+        assert_int_equal(ana->grants_count, 3);
+        assert_true(ana->grants[0].jobs == 0 && ana->grants[0].role == ROLE_SUBMITTER);
+        assert_true(ana->grants[1].jobs == AMOUNT_ABSENT && ana->grants[1].role == ROLE_MANAGER);
+        assert_true(ana->grants[2].jobs == AMOUNT_UNLIMITED && ana->grants[2].role == ROLE_VIEWER);
+        assert_true(ben->grants[0].jobs == AMOUNT_ABSENT && ben->grants[0].role == ROLE_SUBMITTER);
+        policy_doc_free(policy);
+}
+
+static void expect_warning(const char *text, const char *wanted)
+{
+        struct policy_doc *policy = decode_fine(text);
+
+        if (wanted) {
+                assert_int_equal(policy->warnings_count, 1);
+                check_has(policy->warnings[0].text, wanted);
+        } else {
+                assert_int_equal(policy->warnings_count, 0);
+        }
+        policy_doc_free(policy);
+}
+
+static void limits_of_persons_that_never_bind_are_warned_of(void **state)
+{
+        (void)state;
+        expect_warning(PEOPLE "{name: v, tenants: {a: {role: viewer, jobs: 3}}}\n",
+                       "'v' may submit nothing there");
+        expect_warning(PEOPLE "{name: v, limit: {jobs: 3}, tenants: {a: viewer}}\n",
+                       "field 'principals[0].limit': has no effect: 'v' may submit nothing");
+        expect_warning(PEOPLE "{name: v, limit: {jobs: 3}, tenants: {a: {role: submitter,"
+                              " jobs: 4}}}\n",
+                       "limit of 4 jobs can never bind: the person's own of all tenants stops at 3");
+        expect_warning(PEOPLE "{name: v, limit: {jobs: 3}, tenants: {a: {role: submitter,"
+                              " jobs: 3}}}\n", NULL);
+        expect_warning(PEOPLE "{name: v, pool: operator, tenants: {a: {role: viewer, jobs: 3}}}\n",
+                       NULL);
+        /* Above the tenant's own limit the rest waits, and counts: that is no bound. */
+        expect_warning(POLICY "tenants: {a: {limit: {jobs: 3}, limit_each: {jobs: 4}}}\n", NULL);
+        expect_warning(POLICY "rules: {over_jobs: refuse}\n"
+                              "tenants: {a: {limit: {jobs: 3}, limit_each: {jobs: 4}}}\n",
+                       "field 'tenants.a.limit_each.jobs': the limit of 4 jobs can never bind: the "
+                       "tenant's own limit stops at 3");
+        expect_warning(POLICY "tenants: {a: {limit_each: {jobs: 3}, tenants: {b: {limit_each:"
+                              " {jobs: 4}}}}}\n",
+                       "limit_each of a tenant above it stops at 3");
+        /* Somebody has a word of their own above. */
+        expect_warning(POLICY "tenants: {a: {limit_each: {jobs: 3}, tenants: {b: {limit_each:"
+                              " {jobs: 4}}}}}\n"
+                              "principals: [{name: v, tenants: {a: {role: submitter, jobs: 9}}}]\n",
+                       NULL);
+        expect_warning(POLICY "tenants: {a: {tenants: {b: {}}}}\nprincipals:\n"
+                              "  - {name: v, tenants: {a: {role: submitter, jobs: 3},"
+                              " a/b: {role: submitter, jobs: 4}}}\n",
+                       "the person's of a tenant above it stops at 3");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -152,6 +237,8 @@ int main(void)
                 cmocka_unit_test(bad_trusts_and_labels_are_refused_with_place_and_way_out),
                 cmocka_unit_test(bad_reservations_are_refused_with_place_and_way_out),
                 cmocka_unit_test(bad_principals_are_refused_with_place_and_way_out),
+                cmocka_unit_test(limits_of_persons_are_read_in_both_forms),
+                cmocka_unit_test(limits_of_persons_that_never_bind_are_warned_of),
         };
         return cmocka_run_group_tests(tests, words_load, words_drop);
 }
