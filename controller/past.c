@@ -128,8 +128,8 @@ static int may_go_on(const struct follow *follow, uint64_t seq, struct err *err)
         if (seq % 64 == 0 && time_monotonic_ns() > follow->until_ns)
                 return err_set(err, ERR_RANGE,
                                "this takes longer than %" PRId64 " s: the snapshot before that "
-                               "time is too far back, or the machine too busy. Ask for a later time, or "
-                               "replay a copy of the store ('berth replay --log')",
+                               "time is too far back, or the machine too busy. Ask for a later "
+                               "time",
                                follow->limits->ms_max / 1000);
         return 0;
 }
@@ -181,8 +181,8 @@ static int restore(const struct span *span, uint64_t seq, int64_t at_ms,
         if (seq - pool->seq > limits->records_max)
                 return err_set(err, ERR_RANGE,
                                "%" PRIu64 " records lie between that time and the %s before it, "
-                               "and at most %" PRIu64 " are gone through here: replay a copy of the "
-                               "store ('berth replay --log')",
+                               "and at most %" PRIu64 " are gone through here: ask for a time "
+                               "sooner behind one",
                                seq - pool->seq, rc ? "snapshot" : "log's begin",
                                limits->records_max);
         return 0;

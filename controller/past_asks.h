@@ -1,8 +1,8 @@
 /* past_asks.h - who waits for an explanation of the past: one is worked at, beside the loop.
  *
  * Not pure: libuv. All calls are made by the loop's thread; the work (past.h) is done by a thread
- * of libuv's pool, one at a time, over a connection of its own to the store. A client that leaves ends
- * what is done for it.
+ * of libuv's pool, one at a time, over a connection of its own to the store. A client that leaves
+ * ends what is done for it.
  */
 #pragma once
 

@@ -17,7 +17,7 @@
 #include "store/snapshot.h"
 #include "tests/unit/controller/world.h"
 
-#define MOMENTS     12
+#define MOMENTS     8
 #define MOMENTS_OF  3                   /* to the operator, to the tenant, of idle devices */
 
 /* What was answered live. */
@@ -112,7 +112,7 @@ static int begin(void **state)
                 last_job = world_job(&world, m % 2 ? "lab/a" : "web", name, 3 + m);
                 if (m == 4)
                         assert_int_equal(world_put_policy(&world, world_policy), 0);
-                if (m == 7) {
+                if (m == 6) {
                         brief_ended_ms = world.now_ms;
                         assert_int_equal(world_cancel(&world, brief, NULL), 0);
                 }
