@@ -17,6 +17,7 @@
 
 #define REVIEW_ROWS_MAX 20000           /* of one answer */
 #define DAYS_USUAL      30
+#define DAYS_MOST       100             /* more would hold the loop for too long */
 #define LOST            "lost_"
 
 struct page {
@@ -216,6 +217,11 @@ void get_review(struct http_exchange *exchange, const struct route_match *match,
         page.query.tenant = tenant[0] ? tenant : NULL;
         page.rows = json_object();
         int rc = take_by(by, &page.query, &err);
+        if (rc == 0 && page.query.until_ms - page.query.from_ms > DAYS_MOST * REVIEW_DAY_MS)
+                rc = err_set(&err, ERR_INPUT,
+                             "query 'from': one answer covers at most %d days; ask for the time "
+                             "before apart",
+                             DAYS_MOST);
         if (rc == 0)
                 rc = fill(&call, &page, &err);
         if (rc < 0) {

@@ -167,6 +167,23 @@ static void an_exchange_may_be_answered_after_the_server_is_gone(void **state)
         close(control);
 }
 
+static void a_client_that_leaves_while_it_waits_is_seen_to_be_gone(void **state)
+{
+        (void)state;
+        struct world *world = start();
+        int control = dial_unix(world), fds[2] = {dial_unix(world), dial_tcp(world)};
+        for (unsigned f = 0; f < 2; f++)
+                say(fds[f], "GET /hold?id=x%u HTTP/1.1\r\nHost: a\r\n\r\n", f);
+        assert_true(counter_becomes(control, "exchanges", 3));  /* and the one that asks */
+        assert_int_equal(counter(control, "gone"), 0);
+        close(fds[0]);
+        assert_true(counter_becomes(control, "gone", 1));
+        close(fds[1]);
+        assert_true(counter_becomes(control, "gone", 2));
+        close(control);
+        assert_true(world_stop(world));
+}
+
 static void large_answers_come_whole_and_half_open_ones_are_dropped(void **state)
 {
         (void)state;
@@ -578,6 +595,7 @@ int main(void)
                 cmocka_unit_test(answers_come_in_the_order_they_are_given),
                 cmocka_unit_test(who_went_before_the_answer_disturbs_nobody),
                 cmocka_unit_test(an_exchange_may_be_answered_after_the_server_is_gone),
+                cmocka_unit_test(a_client_that_leaves_while_it_waits_is_seen_to_be_gone),
                 cmocka_unit_test(large_answers_come_whole_and_half_open_ones_are_dropped),
                 cmocka_unit_test(a_unix_peer_is_who_the_kernel_says),
                 cmocka_unit_test(headers_are_found_in_any_case),

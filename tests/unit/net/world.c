@@ -242,7 +242,11 @@ static void on_counters(struct world *world, struct http_exchange *exchange)
 {
         struct http_counters counters = http_counters(world->server);
         struct text text = {0};
+        unsigned gone = 0;
 
+        for (size_t i = 0; i < HELD_MAX; i++)
+                gone += world->held[i].exchange && http_client_gone(world->held[i].exchange);
+        text_add(&text, "gone=%u ", gone);      /* of those that are held */
         text_add(&text,
                  "accepted=%" PRIu64 " requests=%" PRIu64 " refused=%" PRIu64 " dropped=%" PRIu64
                  " connections=%u exchanges=%u streams=%u ",
