@@ -6,7 +6,7 @@
  * Units: devices in units (units.h: 126,000 a device), cores in thousandths, memory in MiB, time
  * in ms, weights in thousandths.
  *
- * The five words of a tenant:
+ * The five words of a tenant that the engine decides by:
  *   protect  never lost while there is demand for it; work inside it is `protected`
  *   limit    the most the tenant (with all below it) holds as protected or standard work
  *   weight   its part of what is contended, against its siblings
