@@ -23,6 +23,7 @@ void agent_look_at_devices(struct agent *agent)
         if (broken != agent->broken)
                 agent->is_news = true;
         agent->broken = broken;
+        runs_broken(agent->runs, broken);
 }
 
 static void fill_run(struct agent *agent, size_t index, struct run_report *report)

@@ -30,6 +30,7 @@ struct runs {
         int64_t kill_after_ms;
         bool has_list, is_ending;
         uint64_t generation;
+        uint64_t broken;                /* bit d: device d */
         bool has_contact;
         int64_t contact_ms, lease_ms; /* steady */
         size_t count;
@@ -234,6 +235,11 @@ bool runs_observe(struct runs *runs, struct run_key key, enum run_phase phase)
         return true;
 }
 
+void runs_broken(struct runs *runs, uint64_t devices)
+{
+        runs->broken = devices;
+}
+
 void runs_end_all(struct runs *runs)
 {
         runs->is_ending = true;
@@ -291,7 +297,8 @@ static int64_t kill_at_ms(const struct runs *runs, const struct run *run)
 
 static bool must_end(const struct runs *runs, const struct run *run, struct runs_time now)
 {
-        if (runs->is_ending || (runs->has_list && !run->is_named))
+        if (runs->is_ending || (runs->has_list && !run->is_named) ||
+            run->wish.devices & runs->broken)
                 return true;
         if (ends_for_contact(runs, run, now))
                 return true;

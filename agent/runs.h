@@ -81,6 +81,10 @@ bool runs_observe(struct runs *runs, struct run_key key, enum run_phase phase);
 int64_t runs_lease_term_ms(int64_t lease_ms, int64_t kill_after_ms);
 int64_t runs_lease_kill_ms(int64_t lease_ms);
 
+/* Which devices are broken (bit d: device d). What uses one ends, heard of or not: the controller
+ * lets it begin anew elsewhere as soon as it knows. */
+void runs_broken(struct runs *runs, uint64_t devices);
+
 /* The agent is to leave nothing behind: from now on all runs end, and none starts. */
 void runs_end_all(struct runs *runs);
 /* Whether a run is there that has not ended. */

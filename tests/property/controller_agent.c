@@ -146,6 +146,13 @@ static void carry_out(struct sim *sim, unsigned m, struct sim_run *run)
                 ends(machine, run, 0, 10);      /* the checkpoint signal killed it */
 }
 
+static void watch_devices(struct sim *sim, struct machine *machine)
+{
+        for (unsigned r = 0; r < SIM_RUNS_MAX; r++)
+                if (machine->runs[r].used && machine->runs[r].devices & machine->broken)
+                        terminate(sim, &machine->runs[r]);
+}
+
 static void watch_lease(struct sim *sim, struct machine *machine)
 {
         for (unsigned r = 0; !has_lease(sim, machine) && r < SIM_RUNS_MAX; r++)
@@ -284,6 +291,7 @@ void agent_step(struct sim *sim, unsigned m)
         }
         if (!machine->agent)
                 return;
+        watch_devices(sim, machine);
         for (unsigned r = 0; r < SIM_RUNS_MAX; r++)
                 if (machine->runs[r].used)
                         carry_out(sim, m, &machine->runs[r]);

@@ -112,6 +112,27 @@ static void the_end_comes_by_steps_and_not_before_its_time(void **state)
         runs_free(act.runs);
 }
 
+static void what_uses_a_broken_device_ends(void **state)
+{
+        (void)state;
+        struct act act = act_begin();
+        const struct run_wish wishes[] = {
+                {.key = KEY(1, 1), .devices = 1, .go = true},
+                {.key = KEY(2, 1), .devices = 6, .go = true},
+        };
+
+        runs_desire(act.runs, 1, wishes, 2);
+        steps(&act);
+        runs_observe(act.runs, KEY(1, 1), RUN_RUNNING);
+        runs_observe(act.runs, KEY(2, 1), RUN_RUNNING);
+        assert_string_equal(steps(&act), "");
+        runs_broken(act.runs, 4);
+        assert_string_equal(steps(&act), "term 2.0.1"); /* the list still names it */
+        after(&act, KILL_AFTER_MS);
+        assert_string_equal(steps(&act), "kill 2.0.1");
+        runs_free(act.runs);
+}
+
 static void a_notice_may_change_and_be_withdrawn(void **state)
 {
         (void)state;
@@ -644,6 +665,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_run_goes_its_way),
                 cmocka_unit_test(the_end_comes_by_steps_and_not_before_its_time),
+                cmocka_unit_test(what_uses_a_broken_device_ends),
                 cmocka_unit_test(a_notice_may_change_and_be_withdrawn),
                 cmocka_unit_test(lost_contact_ends_who_wants_it),
                 cmocka_unit_test(all_is_over_before_the_lease_is),
