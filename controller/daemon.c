@@ -1,24 +1,19 @@
-#include "controller/daemon.h"
+#include "controller/daemon_impl.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 #include <uv.h>
 
 #include "base/err.h"
-#include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/text.h"
 #include "controller/alerts.h"
 #include "controller/api_handlers.h"
 #include "controller/crash.h"
 #include "controller/events.h"
-#include "controller/guarded.h"
 #include "controller/live.h"
 #include "controller/metrics.h"
 #include "controller/past_asks.h"
@@ -33,12 +28,10 @@
 #include "net/activation.h"
 #include "net/authority.h"
 #include "net/http.h"
-#include "proto/beside.h"
 #include "proto/model_doc.h"
 #include "store/rollup.h"
 #include "store/store.h"
 
-#define DOCUMENT_BYTES_MAX (16u << 20)
 #define PLAY_EVERY_MS      20           /* simulated nodes */
 #define LOOK_EVERY_MS      250          /* after the worker */
 #define RETRY_EVERY_MS     1000         /* a store that has failed */
@@ -47,31 +40,9 @@
 #define RETAIN_FIRST_MS    600000
 #define AUTHORITY_PATH_MAX 4096
 
-struct daemon {
-        const struct daemon_options *options;
-        uv_loop_t loop;
-        uv_async_t committed;
-        uv_timer_t tick, play, look;
-        uv_signal_t term, interrupt, hangup;
-        struct model_table *models;
-        struct live live;
-        struct api api;
-        struct routes routes;
-        struct events *events;
-        struct metrics *metrics;
-        struct http_server *http;
-        struct worker *worker;          /* NULL: none */
-        uint64_t snapshot_seq;          /* when the newest one was begun */
-        int64_t retried_ms, retain_at_ms;
-        int64_t end_by_ms;              /* 0: nobody has asked it to end */
-        char crash_file[4096];
-        struct guarded guarded;
-};
-
 /* ---- the log of the daemon itself: one event, one line ---- */
 
-static void say(const char *event, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void say(const char *event, const char *format, ...)
+void daemon_say(const char *event, const char *format, ...)
 {
         va_list arguments;
 
@@ -101,7 +72,7 @@ static void on_committed(uv_async_t *async)
         struct err err;
 
         if (core_event(daemon->live.core, &err) < 0)
-                say("state not made anew:", "%s", err.text);
+                daemon_say("state not made anew:", "%s", err.text);
 }
 
 static void snapshot_if_due(struct daemon *daemon)
@@ -114,7 +85,7 @@ static void snapshot_if_due(struct daemon *daemon)
         daemon->snapshot_seq = seq;
         if (live_count_usage(&daemon->live, api_now_ms(), &err) < 0 ||
             core_snapshot(daemon->live.core, &err) < 0)
-                say("snapshot not begun:", "%s", err.text);
+                daemon_say("snapshot not begun:", "%s", err.text);
 }
 
 /* Once a day, and soon after the start. */
@@ -128,7 +99,7 @@ static void retain_if_due(struct daemon *daemon, int64_t now_ms)
         daemon->retain_at_ms = now_ms + RETAIN_EVERY_MS;
         if (core_retain(daemon->live.core, options->keep_records_days, options->keep_ended_days,
                         ROLLUP_MONTHS, &err) < 0)
-                say("nothing old removed:", "%s", err.text);
+                daemon_say("nothing old removed:", "%s", err.text);
 }
 
 static void retry_if_due(struct daemon *daemon, int64_t now_ms)
@@ -151,12 +122,12 @@ static void on_tick(uv_timer_t *timer)
         retry_if_due(daemon, now_ms);
         if (core_may_act(daemon->live.core, &err) == 0 &&
             live_tick(&daemon->live, now_ms, &err) < 0)
-                say("tick failed:", "%s", err.text);
+                daemon_say("tick failed:", "%s", err.text);
         alerts_look(daemon->live.alerts, now_ms);
         if (usage_is_due(daemon->live.usage, now_ms) &&
             core_may_act(daemon->live.core, NULL) == 0 &&
             live_count_usage(&daemon->live, now_ms, &err) < 0)
-                say("usage not rolled up:", "%s", err.text);
+                daemon_say("usage not rolled up:", "%s", err.text);
         snapshot_if_due(daemon);
         retain_if_due(daemon, now_ms);
 }
@@ -172,7 +143,7 @@ static void on_play(uv_timer_t *timer)
                 return;
         if (daemon->live.simulated &&
             simulated_run(daemon->live.simulated, &daemon->live, now_ms, &err) < 0)
-                say("simulated nodes:", "%s", err.text);
+                daemon_say("simulated nodes:", "%s", err.text);
         api_end_waits(&daemon->api, now_ms);
         api_end_wants(&daemon->api, now_ms);
         api_end_attachments(&daemon->api, false);
@@ -206,7 +177,7 @@ static void on_signal(uv_signal_t *signal, int number)
         (void)number;
         if (daemon->end_by_ms)
                 return;
-        say("stopping:", "a signal came");
+        daemon_say("stopping:", "a signal came");
         (void)activation_stopping(NULL);
         daemon->end_by_ms = api_now_ms() + END_WITHIN_MS;
         http_drain(daemon->http);
@@ -218,93 +189,6 @@ static void on_signal(uv_signal_t *signal, int number)
 
 /* ---- starting ---- */
 
-/* Whether putting it, with what stands beside the one in force, would change nothing. */
-static bool is_in_force(const char *in_force, const char *text, enum beside beside)
-{
-        struct text whole = {0};
-        bool is_it = beside_carry(text, in_force, beside_kind(beside), &whole, NULL) == 0 &&
-                     whole.bytes && str_equal(whole.bytes, in_force);
-
-        text_done(&whole);
-        return is_it;
-}
-
-/* A document of the command line is put like any other, where it is not in force yet. */
-static int put_file(struct daemon *daemon, const char *path, const char *in_force,
-                    enum beside beside, struct err *err)
-{
-        struct document_put document = {0};
-        struct act *act;
-        char *text;
-        size_t size;
-        int rc = file_read(path, DOCUMENT_BYTES_MAX, &text, &size, err);
-
-        if (rc)
-                return rc;
-        if (in_force && is_in_force(in_force, text, beside)) {
-                mem_free(text);
-                return 0;
-        }
-        document.text = text;
-        document.by = "berthd";
-        act = core_begin(daemon->live.core, "berthd", path, api_now_ms(), err);
-        rc = !act                            ? -ERR_IO
-             : beside == BESIDE_RESERVATION ? live_put_policy(&daemon->live, act, &document, err)
-                                            : live_put_pool(&daemon->live, act, &document, err);
-        if (act)
-                core_commit(act, api_ignore, NULL);
-        for (size_t w = 0; w < json_array_size(document.warnings); w++)
-                say("warning:", "%s",
-                    json_string_value(json_array_get(document.warnings, w)));
-        json_decref(document.warnings);
-        mem_free(text);
-        if (rc == -ERR_QUARANTINED) {   /* what is in force serves; what else is there is served */
-                say("not set:", "%s: %s", path, err->text);
-                return 0;
-        }
-        return rc ? err_prefix(err, "%s", path) : 0;
-}
-
-static char *document_in_force(struct daemon *daemon, enum object_kind kind, uint64_t revision)
-{
-        struct object_copy *copy;
-        char *text = NULL;
-
-        if (revision == 0 ||
-            objects_get(core_view(daemon->live.core), kind, revision, &copy, NULL) < 0)
-                return NULL;
-        text = mem_new(copy->object.size + 1, 1);
-        if (text)
-                memcpy(text, copy->object.body, copy->object.size);
-        mem_free(copy);
-        return text;
-}
-
-static int put_policy_file(struct daemon *daemon, struct err *err)
-{
-        char *there = document_in_force(daemon, OBJECT_POLICY,
-                                        core_policy_revision(daemon->live.core));
-        int rc = put_file(daemon, daemon->options->policy, there, BESIDE_RESERVATION, err);
-
-        mem_free(there);
-        return rc;
-}
-
-static int put_documents(struct daemon *daemon, struct err *err)
-{
-        const struct daemon_options *options = daemon->options;
-        int rc = 0;
-
-        if (options->pool) {
-                char *there = document_in_force(daemon, OBJECT_POOL, daemon->live.pool_revision);
-                rc = put_file(daemon, options->pool, there, BESIDE_MAINTENANCE, err);
-                mem_free(there);
-        }
-        if (rc == 0 && options->policy)
-                rc = put_policy_file(daemon, err);
-        return rc;
-}
-
 /* What can be read anew is; what is wrong with it is said, and what was there stays. */
 static void on_hangup(uv_signal_t *signal, int number)
 {
@@ -314,15 +198,15 @@ static void on_hangup(uv_signal_t *signal, int number)
         struct err err;
 
         (void)number;
-        say("reading anew:", "a signal came");
+        daemon_say("reading anew:", "a signal came");
         if (options->tls_certificate &&
             (tls_files_read(options->tls_certificate, options->tls_key, options->client_ca,
                             authority_certificate(daemon->api.authority), &files, &err) < 0 ||
              http_tls_set(daemon->http, &files.tls, &err) < 0))
-                say("certificate not taken:", "%s", err.text);
+                daemon_say("certificate not taken:", "%s", err.text);
         tls_files_done(&files);
-        if (options->policy && put_policy_file(daemon, &err) < 0)
-                say("policy not taken:", "%s", err.text);
+        if (options->policy && daemon_put_policy_file(daemon, &err) < 0)
+                daemon_say("policy not taken:", "%s", err.text);
 }
 
 /* A person is to look at it. */
@@ -350,20 +234,21 @@ static void take_crashes(struct daemon *daemon)
 
         if (quarantine_take(daemon->api.quarantine, daemon->crash_file, api_now_ms(), &crashes,
                             &err) < 0)
-                say("crash records not taken:", "%s", err.text);
+                daemon_say("crash records not taken:", "%s", err.text);
         if (crashes > 0)
-                say("has crashed", "times=%u", crashes);
+                daemon_say("has crashed", "times=%u", crashes);
         while ((entry = quarantine_next(daemon->api.quarantine, &cursor))) {
                 held += entry->is_held;
                 if (entry->is_new && entry->is_held)
                         raise_held(daemon, entry);
                 if (entry->is_new)
-                        say(entry->is_held ? "in quarantine:" : "suspected:",
-                            "id=%" PRIu64 " of=%s kind=\"%s\" what=\"%s\"", entry->id,
-                            crash_of_name((enum crash_of)entry->of), entry->kind, entry->what);
+                        daemon_say(entry->is_held ? "in quarantine:" : "suspected:",
+                                   "id=%" PRIu64 " of=%s kind=\"%s\" what=\"%s\"", entry->id,
+                                   crash_of_name((enum crash_of)entry->of), entry->kind,
+                                   entry->what);
         }
         if (held > 0)
-                say("quarantine", "held=%u", held);
+                daemon_say("quarantine", "held=%u", held);
 }
 
 /* Before anything is decided; a child, such as the worker, is no concern of it. */
@@ -438,92 +323,14 @@ static int open_live(struct daemon *daemon, struct err *err)
         daemon->snapshot_seq = told.snapshot_seq;
         daemon->retain_at_ms = api_now_ms() + RETAIN_FIRST_MS;
         if (options->store_unsafe)
-                say("UNSAFE:", "what is answered is not on the disk, and a loss of power loses it");
-        say("recovered",
-            "store=%s snapshot=%" PRIu64 " records=%" PRIu64 " facts=%" PRIu64
-            " workloads=%" PRIu64 " ms=%" PRId64,
-            options->store, told.snapshot_seq, told.records, told.facts, told.workloads,
-            told.took_ms);
-        return put_documents(daemon, err);
-}
-
-static int listen_on(struct daemon *daemon, const char *where, struct err *err)
-{
-        unsigned flags = daemon->options->tls_certificate ? HTTP_LISTEN_TLS : 0;
-        char address[HTTP_ADDRESS_MAX];
-        const char *colon;
-        uint16_t port = 0;
-        int rc;
-
-        if (strncmp(where, "unix:", 5) == 0)
-                rc = http_listen_unix(daemon->http, where + 5, 0666, err);
-        else if (strncmp(where, "tcp:", 4) == 0 && (colon = strrchr(where + 4, ':')) &&
-                 (size_t)(colon - where - 4) < sizeof address) {
-                memcpy(address, where + 4, (size_t)(colon - where - 4));
-                address[colon - where - 4] = '\0';
-                rc = http_listen_tcp(daemon->http, address, (uint16_t)atoi(colon + 1), flags, &port,
-                                     err);
-        } else {
-                rc = err_set(err, ERR_INPUT, "'%s': write unix:PATH or tcp:ADDRESS:PORT", where);
-        }
-        if (rc == 0 && port)
-                say("listening", "on=%s port=%u tls=%d", where, port, flags != 0);
-        else if (rc == 0)
-                say("listening", "on=%s", where);
-        return rc;
-}
-
-static int new_server(struct daemon *daemon, struct err *err)
-{
-        const struct daemon_options *options = daemon->options;
-        struct tls_files files = {0};
-        struct http_setup setup = {.limits = http_limits_default,
-                                   .handler = guarded_serve,
-                                   .arg = &daemon->guarded};
-        int rc = 0;
-
-        daemon->guarded = (struct guarded){.routes = &daemon->routes,
-                                           .quarantine = daemon->api.quarantine};
-        setup.limits.rate_per_s = options->requests_per_s;
-        setup.answered = metrics_answered;
-        setup.answered_arg = daemon->metrics;
-        if (options->tls_certificate) {
-                rc = tls_files_read(options->tls_certificate, options->tls_key, options->client_ca,
-                                    authority_certificate(daemon->api.authority), &files, err);
-                setup.tls = &files.tls;
-        }
-        if (rc == 0)
-                rc = http_new(&daemon->loop, &setup, &daemon->http, err);
-        tls_files_done(&files);
-        metrics_serve(daemon->metrics, daemon->http);
-        return rc;
-}
-
-/* What is inherited: TCP with TLS, where there is a certificate. */
-static int listen_inherited(struct daemon *daemon, int fd, struct err *err)
-{
-        struct sockaddr_storage address = {0};
-        socklen_t size = sizeof address;
-        bool is_unix = getsockname(fd, (struct sockaddr *)&address, &size) == 0 &&
-                       address.ss_family == AF_UNIX;
-
-        return http_listen_fd(daemon->http, fd,
-                              daemon->options->tls_certificate && !is_unix ? HTTP_LISTEN_TLS : 0,
-                              err);
-}
-
-static int listen_all(struct daemon *daemon, struct err *err)
-{
-        struct activation sockets;
-        int rc = new_server(daemon, err);
-
-        if (rc == 0)
-                rc = activation_take(&sockets, err);
-        for (unsigned s = 0; rc == 0 && s < sockets.count; s++)
-                rc = listen_inherited(daemon, sockets.sockets[s].fd, err);
-        for (unsigned l = 0; rc == 0 && l < daemon->options->listens_count; l++)
-                rc = listen_on(daemon, daemon->options->listens[l], err);
-        return rc;
+                daemon_say("UNSAFE:",
+                           "what is answered is not on the disk, and a loss of power loses it");
+        daemon_say("recovered",
+                   "store=%s snapshot=%" PRIu64 " records=%" PRIu64 " facts=%" PRIu64
+                   " workloads=%" PRIu64 " ms=%" PRId64,
+                   options->store, told.snapshot_seq, told.records, told.facts, told.workloads,
+                   told.took_ms);
+        return daemon_put_documents(daemon, err);
 }
 
 static void start_clock(struct daemon *daemon)
@@ -582,7 +389,7 @@ static int serve(struct daemon *daemon, struct err *err)
         if (rc == 0)
                 start_clock(daemon);    /* before anybody knows that it is there, and ends it */
         if (rc == 0)
-                rc = listen_all(daemon, err);
+                rc = daemon_listen(daemon, err);
         if (rc == 0)
                 rc = start_worker(daemon, err);
         if (rc == 0) {
@@ -598,7 +405,7 @@ static int serve(struct daemon *daemon, struct err *err)
         if (daemon->live.core && rc == 0 &&
             (live_count_usage(&daemon->live, api_now_ms(), err) < 0 ||
              core_finish(daemon->live.core, err) < 0))
-                say("no snapshot:", "%s", err->text);
+                daemon_say("no snapshot:", "%s", err->text);
         live_close(&daemon->live);      /* commits what waits */
         metrics_free(daemon->metrics);
         events_free(daemon->events);

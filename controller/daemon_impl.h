@@ -1,0 +1,43 @@
+/* daemon_impl.h - shared by daemon.c (the loop), daemon_files.c (documents of the command line) and
+ * daemon_listen.c (sockets). */
+#pragma once
+
+#include <uv.h>
+
+#include "controller/api_handlers.h"
+#include "controller/daemon.h"
+#include "controller/guarded.h"
+#include "controller/live.h"
+#include "net/routes.h"
+
+struct daemon {
+        const struct daemon_options *options;
+        uv_loop_t loop;
+        uv_async_t committed;
+        uv_timer_t tick, play, look;
+        uv_signal_t term, interrupt, hangup;
+        struct model_table *models;
+        struct live live;
+        struct api api;
+        struct routes routes;
+        struct events *events;
+        struct metrics *metrics;
+        struct http_server *http;
+        struct worker *worker;          /* NULL: none */
+        uint64_t snapshot_seq;          /* when the newest one was begun */
+        int64_t retried_ms, retain_at_ms;
+        int64_t end_by_ms;              /* 0: nobody has asked it to end */
+        char crash_file[4096];
+        struct guarded guarded;
+};
+
+/* The log of the daemon itself: one event, one line. */
+void daemon_say(const char *event, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* daemon_files.c: each is put where another one is in force. What is in quarantine is said, and
+ * left out. 0, or what reading and putting it returns. */
+int daemon_put_policy_file(struct daemon *daemon, struct err *err);
+int daemon_put_documents(struct daemon *daemon, struct err *err);
+
+/* daemon_listen.c: the server, on sockets that are inherited and those that the options name. */
+int daemon_listen(struct daemon *daemon, struct err *err);
