@@ -403,6 +403,5 @@ int policy_check(struct policy_reader *reader, const struct doc_node *root, stru
         }
         if (reader->pool)
                 warn_of_reservations(reader, root);
-        policy_check_persons(reader, root);
-        return 0;
+        return policy_check_persons(reader, root, err);
 }

@@ -65,7 +65,8 @@ int policy_read_person_limit(const struct doc_node *map, uint64_t *ret_jobs, str
 /* The number of it, or unlimited; an absent node leaves it. */
 int policy_read_person_jobs(const struct doc_node *node, uint64_t *ret_jobs, struct err *err);
 /* Warns of those that can never bind. */
-void policy_check_persons(struct policy_reader *reader, const struct doc_node *root);
+int policy_check_persons(struct policy_reader *reader, const struct doc_node *root,
+                         struct err *err);
 int policy_read_principals(struct policy_reader *reader, const struct doc_node *root,
                            struct err *err);
 /* `alerts`: what it does not say stays. */

@@ -178,16 +178,19 @@ static void check_principal(struct policy_reader *reader, const struct principal
                             principal->name);
 }
 
-void policy_check_persons(struct policy_reader *reader, const struct doc_node *root)
+int policy_check_persons(struct policy_reader *reader, const struct doc_node *root,
+                         struct err *err)
 {
         const struct tenancy *tenancy = reader->tenancy;
         bool *exceptions = find_exceptions(tenancy);
         uint32_t p = 0;
 
-        /* Where memory is short, there are fewer warnings. */
-        for (uint32_t i = 0; exceptions && i < tenancy->tenants_count; i++)
+        if (!exceptions)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        for (uint32_t i = 0; i < tenancy->tenants_count; i++)
                 check_each(reader, (uint16_t)i, exceptions);
         mem_free(exceptions);
         DOC_EACH(node, doc_get(root, "principals"))
                 check_principal(reader, &tenancy->principals[p++], node);
+        return 0;
 }
