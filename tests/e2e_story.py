@@ -44,7 +44,7 @@ class Story:
     """One pool of its own; `nodes` of `devices` each."""
 
     def __init__(self, programs, folder, nodes=1, devices=2, model="H100-80", notice="3s",
-                 protect=2, limit=100, lease="5s"):
+                 protect=2, limit=100, lease="60s"):
         names = [f"n{number + 1}" for number in range(nodes)]
         lines = "".join(f"  - {{name: {name}, devices: {{model: {model}, count: {devices}}}, "
                         "cpu: 16, ram: 64Gi}\n" for name in names)
