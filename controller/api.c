@@ -229,6 +229,36 @@ bool api_query_flag(struct call *call, const char *name, bool *ret_flag)
         return true;
 }
 
+static int no_such_word(const char *name, const char *at, size_t length,
+                        const struct api_word *words, size_t count, struct err *err)
+{
+        char known[128] = "";
+
+        for (size_t w = 0; w < count; w++) {
+                size_t used = strlen(known);
+                (void)snprintf(known + used, sizeof known - used, "%s%s", w ? ", " : "",
+                               words[w].word);
+        }
+        return err_set(err, ERR_INPUT, "query '%s': '%.*s' is none of %s", name,
+                       (int)(length < 32 ? length : 32), at, known);
+}
+
+int api_take_words(const char *name, const char *list, const struct api_word *words, size_t count,
+                   struct err *err)
+{
+        for (const char *at = list; *at;) {
+                size_t length = strcspn(at, ","), w = 0;
+                while (w < count && !(strlen(words[w].word) == length &&
+                                      strncmp(words[w].word, at, length) == 0))
+                        w++;
+                if (w == count)
+                        return no_such_word(name, at, length, words, count, err);
+                *words[w].flag = true;
+                at += length + (at[length] == ',');
+        }
+        return 0;
+}
+
 bool api_body_is_json(const struct call *call)
 {
         const char *type = http_header(call->exchange, "Content-Type");

@@ -102,6 +102,14 @@ bool api_query(struct call *call, const char *name, char *ret_value, size_t size
 bool api_query_number(struct call *call, const char *name, int64_t min, int64_t max,
                       int64_t *ret_value);
 bool api_query_flag(struct call *call, const char *name, bool *ret_flag);
+/* What a list of words with commas between them asks for, "tenant,day": one flag for each word that
+ * there is. */
+struct api_word {
+        const char *word;
+        bool *flag;
+};
+int api_take_words(const char *name, const char *list, const struct api_word *words, size_t count,
+                   struct err *err);
 /* The tenant that is asked for, which who asks may see; "" for the whole pool, which only some may.
  * False: answered. */
 bool api_tenant(struct call *call, char ret_tenant[TENANT_PATH_MAX]);

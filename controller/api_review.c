@@ -29,22 +29,12 @@ struct page {
 
 static int take_by(const char *by, struct review_query *query, struct err *err)
 {
-        static const char *const words[] = {"tenant", "class", "model", "day"};
-        bool *flags[] = {&query->by_tenant, &query->by_class, &query->by_model, &query->by_day};
+        const struct api_word words[] = {{"tenant", &query->by_tenant},
+                                         {"class", &query->by_class},
+                                         {"model", &query->by_model},
+                                         {"day", &query->by_day}};
 
-        for (const char *at = by; *at;) {
-                size_t length = strcspn(at, ","), w = 0;
-                while (w < ARRAY_LEN(words) && !(strlen(words[w]) == length &&
-                                                 strncmp(words[w], at, length) == 0))
-                        w++;
-                if (w == ARRAY_LEN(words))
-                        return err_set(err, ERR_INPUT,
-                                       "query 'by': '%.*s' is none of tenant, class, model, day",
-                                       (int)(length < 32 ? length : 32), at);
-                *flags[w] = true;
-                at += length + (at[length] == ',');
-        }
-        return 0;
+        return api_take_words("by", by, words, ARRAY_LEN(words), err);
 }
 
 /* Whole days: what lies between is not told apart in the store. */

@@ -19,37 +19,21 @@
 __extension__ typedef __int128 signed_amount;   /* unit-milliseconds x millionths of the currency */
 #define USAGE_ROWS_MAX 50000            /* of one answer */
 
-static const char *const by_words[] = {"tenant", "class", "model", "method", "hour", "day"};
-
 /* ---- what is asked for ---- */
-
-static bool take_word(const char *word, size_t length, struct rollup_query *query)
-{
-        bool *flags[] = {&query->by_tenant, &query->by_class,  &query->by_model,
-                         &query->by_method, &query->by_hour,   &query->by_day};
-
-        for (size_t w = 0; w < ARRAY_LEN(by_words); w++)
-                if (strlen(by_words[w]) == length && strncmp(by_words[w], word, length) == 0) {
-                        *flags[w] = true;
-                        return true;
-                }
-        return false;
-}
 
 static int take_by(const char *by, struct rollup_query *query, struct err *err)
 {
-        for (const char *at = by; *at;) {
-                size_t length = strcspn(at, ",");
-                if (!take_word(at, length, query))
-                        return err_set(err, ERR_INPUT,
-                                       "query 'by': '%.*s' is none of tenant, class, model, method, "
-                                       "hour, day",
-                                       (int)(length < 32 ? length : 32), at);
-                at += length + (at[length] == ',');
-        }
-        if (query->by_hour && query->by_day)
-                return err_set(err, ERR_INPUT, "query 'by': hour or day, not both");
-        return 0;
+        const struct api_word words[] = {{"tenant", &query->by_tenant},
+                                         {"class", &query->by_class},
+                                         {"model", &query->by_model},
+                                         {"method", &query->by_method},
+                                         {"hour", &query->by_hour},
+                                         {"day", &query->by_day}};
+        int rc = api_take_words("by", by, words, ARRAY_LEN(words), err);
+
+        if (rc == 0 && query->by_hour && query->by_day)
+                rc = err_set(err, ERR_INPUT, "query 'by': hour or day, not both");
+        return rc;
 }
 
 /* Whole hours: what lies between is not told apart in the store. */
@@ -170,7 +154,8 @@ static void begin_row(struct table *table, const struct rollup_sum *sum)
 static int see_sum(void *arg, const struct rollup_sum *sum, struct err *err)
 {
         struct table *table = arg;
-        signed_amount cost = (signed_amount)sum->unit_ms * (signed_amount)price_of(table->live, sum->model);
+        signed_amount cost = (signed_amount)sum->unit_ms *
+                             (signed_amount)price_of(table->live, sum->model);
 
         if (str_equal(sum->bucket, USAGE_STOPS))
                 return 0;               /* a count, and no time */
