@@ -1,13 +1,12 @@
 #include "store/review.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <sqlite3.h>
 
 #include "base/err.h"
 #include "base/text.h"
 #include "store/sql.h"
-#include "store/store_impl.h"
+#include "store/sums.h"
 
 int review_check(const struct review_row *row, struct err *err)
 {
@@ -25,31 +24,14 @@ int review_check(const struct review_row *row, struct err *err)
         return 0;
 }
 
-static int put(struct store *store, enum store_statement which, const struct review_row *row,
-               struct err *err)
-{
-        sqlite3_stmt *statement;
-        int rc = store_statement(store, which, &statement, err);
-
-        if (rc < 0)
-                return rc;
-        sql_bind_i64(statement, 1, row->day_ms);
-        sql_bind_text(statement, 2, row->tenant);
-        sql_bind_text(statement, 3, row->class);
-        sql_bind_text(statement, 4, row->model);
-        sql_bind_text(statement, 5, row->measure);
-        sql_bind_text(statement, 6, row->detail);
-        sql_bind_i64(statement, 7, row->amount);
-        return sql_done(statement, err);
-}
-
-/* As rollup_add(). */
 int review_add(struct store *store, const struct review_row *row, struct err *err)
 {
-        int rc = put(store, STATEMENT_REVIEW_RAISE, row, err);
+        const struct sums_row plain = {
+                .start_ms = row->day_ms,
+                .names = {row->tenant, row->class, row->model, row->measure, row->detail},
+                .amount = row->amount};
+        int rc = sums_add(store, STATEMENT_REVIEW_RAISE, STATEMENT_REVIEW_ADD, &plain, err);
 
-        if (rc == 0 && sqlite3_changes64(store->db) == 0)
-                rc = put(store, STATEMENT_REVIEW_ADD, row, err);
         if (rc < 0)
                 return err_prefix(err, "review of tenant '%s', day %" PRId64, row->tenant,
                                   row->day_ms);
@@ -58,17 +40,7 @@ int review_add(struct store *store, const struct review_row *row, struct err *er
 
 int review_forget(struct store *store, int64_t before_ms, uint32_t rows_max, struct err *err)
 {
-        sqlite3_stmt *statement;
-
-        assert(rows_max > 0);
-        int rc = store_statement(store, STATEMENT_REVIEW_FORGET, &statement, err);
-        if (rc < 0)
-                return rc;
-        sql_bind_i64(statement, 1, before_ms);
-        sql_bind_i64(statement, 2, rows_max);
-        if ((rc = sql_done(statement, err)) < 0)
-                return rc;
-        return sqlite3_changes64(store->db) == rows_max;
+        return store_forget(store, STATEMENT_REVIEW_FORGET, before_ms, rows_max, err);
 }
 
 int review_each(struct store *store, review_visit *visit, void *self, struct err *err)
@@ -103,20 +75,15 @@ int review_each(struct store *store, review_visit *visit, void *self, struct err
 
 /* ---- sums ---- */
 
-/* Two halves of the amount, so that no sum is above int64. */
-#define HALF 1000000
-
-/* Only constants of this program stand in the text; what comes from outside is bound. */
 static void write_sums(const struct review_query *query, struct text *sql)
 {
-        text_add(sql, "SELECT %s, %s, %s, %s, measure, detail, sum(amount / %d), sum(amount %% %d),"
-                      " min(day_ms), max(day_ms)"
+        text_add(sql, "SELECT %s, %s, %s, %s, measure, detail, %s, min(day_ms), max(day_ms)"
                       " FROM review_days WHERE day_ms >= ?1 AND day_ms < ?2",
                  query->by_day ? "day_ms" : "0", query->by_tenant ? "tenant" : "''",
-                 query->by_class ? "class" : "''", query->by_model ? "model" : "''", HALF, HALF);
+                 query->by_class ? "class" : "''", query->by_model ? "model" : "''",
+                 SUMS_OF("amount"));
         if (query->tenant)
-                text_add(sql,
-                         " AND (tenant = ?3 OR substr(tenant, 1, length(?3) + 1) = ?3 || '/')");
+                text_add(sql, "%s", SUMS_OF_TENANT);
         if (query->measure)
                 text_add(sql, " AND measure = ?4");
         text_add(sql, " GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6");
@@ -131,8 +98,7 @@ static int read_sum(sqlite3_stmt *row, struct review_sum *ret_sum, struct err *e
                 .model = (const char *)sqlite3_column_text(row, 3),
                 .measure = (const char *)sqlite3_column_text(row, 4),
                 .detail = (const char *)sqlite3_column_text(row, 5),
-                .amount = (rollup_unit_ms)sqlite3_column_int64(row, 6) * HALF +
-                          (rollup_unit_ms)sqlite3_column_int64(row, 7),
+                .amount = sums_total(row, 6),
                 .first_ms = sqlite3_column_int64(row, 8),
                 .last_ms = sqlite3_column_int64(row, 9)};
         if (ret_sum->tenant && ret_sum->class && ret_sum->model && ret_sum->measure &&
@@ -144,30 +110,19 @@ static int read_sum(sqlite3_stmt *row, struct review_sum *ret_sum, struct err *e
 int review_sums(struct store *store, const struct review_query *query, review_see *see, void *self,
                 struct err *err)
 {
+        const struct sums_question question = {.from_ms = query->from_ms,
+                                               .until_ms = query->until_ms,
+                                               .tenant = query->tenant,
+                                               .word = query->measure};
         struct text sql = {0};
-        sqlite3_stmt *statement;
         struct review_sum sum;
-        int rc;
+        sqlite3_stmt *row;
 
         write_sums(query, &sql);
-        rc = sql.failed ? err_set(err, ERR_NOMEM, "out of memory")
-                        : sql_prepare(store->db, sql.bytes, &statement, err);
-        text_done(&sql);
-        if (rc < 0)
-                return rc;
-        sql_bind_i64(statement, 1, query->from_ms);
-        sql_bind_i64(statement, 2, query->until_ms);
-        if (query->tenant)
-                sql_bind_text(statement, 3, query->tenant);
-        if (query->measure)
-                sql_bind_text(statement, 4, query->measure);
-        while ((rc = sql_step(statement, err)) > 0) {
-                rc = read_sum(statement, &sum, err);
-                if (rc == 0)
+        int rc = sums_ask(store, &sql, &question, &row, err);
+        while (rc == 0 && (rc = sql_step(row, err)) > 0)
+                if ((rc = read_sum(row, &sum, err)) == 0)
                         rc = see(self, &sum, err);
-                if (rc)
-                        break;
-        }
-        sqlite3_finalize(statement);
+        sqlite3_finalize(row);
         return rc;
 }
