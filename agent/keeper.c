@@ -1,15 +1,14 @@
 #include "agent/keeper.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agent/say.h"
+#include "base/cond.h"
 #include "base/doc.h"
 #include "base/durable.h"
 #include "base/err.h"
@@ -50,19 +49,6 @@ struct keeper {
         struct client *client;          /* in a call; NULL: in none */
 };
 
-static int64_t wall_ms(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_REALTIME, &now);
-        return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static int64_t steady_ms(void)
-{
-        return time_monotonic_ns() / 1000000;
-}
-
 int64_t keeper_renew_at_ms(int64_t from_ms, int64_t until_ms, uint32_t chance)
 {
         int64_t life_ms = until_ms - from_ms;
@@ -94,7 +80,7 @@ static void take(struct keeper *keeper, const struct identity *identity)
         uint32_t chance = 0;
 
         if (getrandom(&chance, sizeof chance, GRND_NONBLOCK) < 0)
-                chance = (uint32_t)steady_ms();
+                chance = (uint32_t)time_monotonic_ms();
         keeper->identity = *identity;
         keeper->renew_at_ms = keeper_renew_at_ms(identity->from_ms, identity->until_ms, chance);
         keeper->is_refused = false;
@@ -216,12 +202,12 @@ static void hint_at_clock(struct err *err)
                 return;
         snprintf(text, sizeof text, "%s", err->text);
         err_set(err, err->code, "%s (this node's clock says %s: is it right?)", text,
-                when_text(wall_ms(), now));
+                when_text(time_wall_ms(), now));
 }
 
 static int check_times(const struct identity *identity, int64_t their_ms, struct err *err)
 {
-        int64_t now_ms = wall_ms(), skew_ms = now_ms - their_ms;
+        int64_t now_ms = time_wall_ms(), skew_ms = now_ms - their_ms;
         char ours[WHEN_TEXT_MAX], theirs[WHEN_TEXT_MAX];
 
         if (now_ms < identity->from_ms || now_ms >= identity->until_ms)
@@ -315,7 +301,7 @@ static void pause_after_failure(struct keeper *keeper)
 {
         unsigned doublings = keeper->failures < 16 ? keeper->failures : 16;
         int64_t pause_ms = (int64_t)PAUSE_MS_FIRST << doublings;
-        int64_t left_ms = keeper->identity.until_ms - wall_ms();
+        int64_t left_ms = keeper->identity.until_ms - time_wall_ms();
 
         if (pause_ms > PAUSE_MS_MAX)
                 pause_ms = PAUSE_MS_MAX;
@@ -323,7 +309,7 @@ static void pause_after_failure(struct keeper *keeper)
         if (left_ms > 0 && pause_ms > left_ms / 8)
                 pause_ms = left_ms / 8 > PAUSE_MS_FIRST ? left_ms / 8 : PAUSE_MS_FIRST;
         keeper->failures++;
-        keeper->try_at_ms = steady_ms() + pause_ms;
+        keeper->try_at_ms = time_monotonic_ms() + pause_ms;
 }
 
 static void renew(struct keeper *keeper)
@@ -432,10 +418,10 @@ static bool take_doubt(struct keeper *keeper)
 
 static void step(struct keeper *keeper)
 {
-        int64_t now_ms = wall_ms();
+        int64_t now_ms = time_wall_ms();
         bool is_doubted = take_doubt(keeper);
 
-        if (!is_doubted && steady_ms() < keeper->try_at_ms)
+        if (!is_doubted && time_monotonic_ms() < keeper->try_at_ms)
                 return;
         bool is_good = !keeper->is_refused && now_ms < keeper->identity.until_ms;
         if (is_good && !is_doubted && now_ms < keeper->renew_at_ms)
@@ -455,8 +441,8 @@ static void step(struct keeper *keeper)
 
 static int64_t wait_ms(const struct keeper *keeper)
 {
-        int64_t wait_ms = LOOK_MS, until_try_ms = keeper->try_at_ms - steady_ms(),
-                until_renewal_ms = keeper->renew_at_ms - wall_ms();
+        int64_t wait_ms = LOOK_MS, until_try_ms = keeper->try_at_ms - time_monotonic_ms(),
+                until_renewal_ms = keeper->renew_at_ms - time_wall_ms();
 
         if (until_try_ms > 0 && until_try_ms < wait_ms)
                 wait_ms = until_try_ms;
@@ -467,18 +453,10 @@ static int64_t wait_ms(const struct keeper *keeper)
 
 static void wait_a_while(struct keeper *keeper)
 {
-        int64_t ms = wait_ms(keeper);
-        struct timespec until;
+        int64_t until_ms = time_monotonic_ms() + wait_ms(keeper);
 
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += (time_t)(ms / 1000);
-        until.tv_nsec += (long)(ms % 1000) * 1000000;
-        if (until.tv_nsec >= 1000000000) {
-                until.tv_sec++;
-                until.tv_nsec -= 1000000000;
-        }
         while (!keeper->is_stopping && !keeper->is_doubted &&
-               pthread_cond_timedwait(&keeper->changed, &keeper->lock, &until) != ETIMEDOUT)
+               cond_wait_until(&keeper->changed, &keeper->lock, until_ms))
                 ;
 }
 
@@ -497,16 +475,6 @@ static void *keep(void *arg)
         return NULL;
 }
 
-static void init_condition(pthread_cond_t *condition)
-{
-        pthread_condattr_t attributes;
-
-        pthread_condattr_init(&attributes);
-        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        pthread_cond_init(condition, &attributes);
-        pthread_condattr_destroy(&attributes);
-}
-
 int keeper_start(const struct keeper_setup *setup, struct keeper **ret_keeper, struct err *err)
 {
         struct keeper *keeper = mem_new(1, sizeof *keeper);
@@ -515,7 +483,7 @@ int keeper_start(const struct keeper_setup *setup, struct keeper **ret_keeper, s
                 return err_set(err, ERR_NOMEM, "out of memory");
         keeper->setup = *setup;
         pthread_mutex_init(&keeper->lock, NULL);
-        init_condition(&keeper->changed);
+        cond_init(&keeper->changed);
         snprintf(keeper->path, sizeof keeper->path, "%s/" KEEPER_IDENTITY, setup->state);
         snprintf(keeper->path_new, sizeof keeper->path_new, "%s/identity.new", setup->state);
         int rc = load(keeper, err);
