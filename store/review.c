@@ -5,8 +5,9 @@
 
 #include "base/err.h"
 #include "base/text.h"
+#include "store/period.h"
 #include "store/sql.h"
-#include "store/sums.h"
+#include "store/store_impl.h"
 
 int review_check(const struct review_row *row, struct err *err)
 {
@@ -26,11 +27,11 @@ int review_check(const struct review_row *row, struct err *err)
 
 int review_add(struct store *store, const struct review_row *row, struct err *err)
 {
-        const struct sums_row plain = {
+        const struct period_row plain = {
                 .start_ms = row->day_ms,
                 .names = {row->tenant, row->class, row->model, row->measure, row->detail},
                 .amount = row->amount};
-        int rc = sums_add(store, STATEMENT_REVIEW_RAISE, STATEMENT_REVIEW_ADD, &plain, err);
+        int rc = period_add(store, STATEMENT_REVIEW_RAISE, STATEMENT_REVIEW_ADD, &plain, err);
 
         if (rc < 0)
                 return err_prefix(err, "review of tenant '%s', day %" PRId64, row->tenant,
@@ -75,15 +76,20 @@ int review_each(struct store *store, review_visit *visit, void *self, struct err
 
 /* ---- sums ---- */
 
+/* Two halves of the amount, so that no sum is above int64. */
+#define HALF 1000000
+
+/* Only constants of this program stand in the text; what comes from outside is bound. */
 static void write_sums(const struct review_query *query, struct text *sql)
 {
-        text_add(sql, "SELECT %s, %s, %s, %s, measure, detail, %s, min(day_ms), max(day_ms)"
+        text_add(sql, "SELECT %s, %s, %s, %s, measure, detail, sum(amount / %d), sum(amount %% %d),"
+                      " min(day_ms), max(day_ms)"
                       " FROM review_days WHERE day_ms >= ?1 AND day_ms < ?2",
                  query->by_day ? "day_ms" : "0", query->by_tenant ? "tenant" : "''",
-                 query->by_class ? "class" : "''", query->by_model ? "model" : "''",
-                 SUMS_OF("amount"));
+                 query->by_class ? "class" : "''", query->by_model ? "model" : "''", HALF, HALF);
         if (query->tenant)
-                text_add(sql, "%s", SUMS_OF_TENANT);
+                text_add(sql,
+                         " AND (tenant = ?3 OR substr(tenant, 1, length(?3) + 1) = ?3 || '/')");
         if (query->measure)
                 text_add(sql, " AND measure = ?4");
         text_add(sql, " GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6");
@@ -98,7 +104,8 @@ static int read_sum(sqlite3_stmt *row, struct review_sum *ret_sum, struct err *e
                 .model = (const char *)sqlite3_column_text(row, 3),
                 .measure = (const char *)sqlite3_column_text(row, 4),
                 .detail = (const char *)sqlite3_column_text(row, 5),
-                .amount = sums_total(row, 6),
+                .amount = (rollup_unit_ms)sqlite3_column_int64(row, 6) * HALF +
+                          (rollup_unit_ms)sqlite3_column_int64(row, 7),
                 .first_ms = sqlite3_column_int64(row, 8),
                 .last_ms = sqlite3_column_int64(row, 9)};
         if (ret_sum->tenant && ret_sum->class && ret_sum->model && ret_sum->measure &&
@@ -110,19 +117,30 @@ static int read_sum(sqlite3_stmt *row, struct review_sum *ret_sum, struct err *e
 int review_sums(struct store *store, const struct review_query *query, review_see *see, void *self,
                 struct err *err)
 {
-        const struct sums_question question = {.from_ms = query->from_ms,
-                                               .until_ms = query->until_ms,
-                                               .tenant = query->tenant,
-                                               .word = query->measure};
         struct text sql = {0};
+        sqlite3_stmt *statement;
         struct review_sum sum;
-        sqlite3_stmt *row;
+        int rc;
 
         write_sums(query, &sql);
-        int rc = sums_ask(store, &sql, &question, &row, err);
-        while (rc == 0 && (rc = sql_step(row, err)) > 0)
-                if ((rc = read_sum(row, &sum, err)) == 0)
+        rc = sql.failed ? err_set(err, ERR_NOMEM, "out of memory")
+                        : sql_prepare(store->db, sql.bytes, &statement, err);
+        text_done(&sql);
+        if (rc < 0)
+                return rc;
+        sql_bind_i64(statement, 1, query->from_ms);
+        sql_bind_i64(statement, 2, query->until_ms);
+        if (query->tenant)
+                sql_bind_text(statement, 3, query->tenant);
+        if (query->measure)
+                sql_bind_text(statement, 4, query->measure);
+        while ((rc = sql_step(statement, err)) > 0) {
+                rc = read_sum(statement, &sum, err);
+                if (rc == 0)
                         rc = see(self, &sum, err);
-        sqlite3_finalize(row);
+                if (rc)
+                        break;
+        }
+        sqlite3_finalize(statement);
         return rc;
 }

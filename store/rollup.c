@@ -5,8 +5,9 @@
 
 #include "base/err.h"
 #include "base/text.h"
+#include "store/period.h"
 #include "store/sql.h"
-#include "store/sums.h"
+#include "store/store_impl.h"
 
 int usage_check(const struct usage_row *row, struct err *err)
 {
@@ -26,11 +27,11 @@ int usage_check(const struct usage_row *row, struct err *err)
 
 int rollup_add(struct store *store, const struct usage_row *row, struct err *err)
 {
-        const struct sums_row plain = {
+        const struct period_row plain = {
                 .start_ms = row->hour_ms,
                 .names = {row->tenant, row->model, row->class, row->method, row->bucket},
                 .amount = row->unit_ms};
-        int rc = sums_add(store, STATEMENT_USAGE_RAISE, STATEMENT_USAGE_ADD, &plain, err);
+        int rc = period_add(store, STATEMENT_USAGE_RAISE, STATEMENT_USAGE_ADD, &plain, err);
 
         if (rc < 0)
                 return err_prefix(err, "usage of tenant '%s' in hour %" PRId64, row->tenant,
@@ -75,18 +76,22 @@ int rollup_each(struct store *store, rollup_visit *visit, void *self, struct err
 
 /* ---- sums ---- */
 
+/* Two halves of the amount, so that no sum is above int64. */
+#define HALF 1000000
+
+/* Only constants of this program stand in the text; what comes from outside is bound. */
 static void write_sums(const struct rollup_query *query, struct text *sql)
 {
-        text_add(sql, "SELECT %s, %s, %s, %s, tenant <> '', bucket, %s, %s FROM usage_hours"
-                      " WHERE hour_ms >= ?1 AND hour_ms < ?2",
+        text_add(sql, "SELECT %s, %s, %s, %s, tenant <> '', bucket, %s, sum(unit_ms / %d),"
+                      " sum(unit_ms %% %d) FROM usage_hours WHERE hour_ms >= ?1 AND hour_ms < ?2",
                  query->by_hour  ? "hour_ms"
                  : query->by_day ? "hour_ms - hour_ms % 86400000"
                                  : "0",
                  query->by_tenant ? "tenant" : "''", query->by_class ? "class" : "''",
-                 query->by_method ? "method" : "''", query->by_model ? "model" : "''",
-                 SUMS_OF("unit_ms"));
+                 query->by_method ? "method" : "''", query->by_model ? "model" : "''", HALF, HALF);
         if (query->tenant)
-                text_add(sql, "%s", SUMS_OF_TENANT);
+                text_add(sql,
+                         " AND (tenant = ?3 OR substr(tenant, 1, length(?3) + 1) = ?3 || '/')");
         text_add(sql, " GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3, 4, 5, 6, 7");
 }
 
@@ -100,7 +105,8 @@ static int read_sum(sqlite3_stmt *row, struct rollup_sum *ret_sum, struct err *e
                 .is_held = sqlite3_column_int(row, 4) != 0,
                 .bucket = (const char *)sqlite3_column_text(row, 5),
                 .model = (const char *)sqlite3_column_text(row, 6),
-                .unit_ms = sums_total(row, 7)};
+                .unit_ms = (rollup_unit_ms)sqlite3_column_int64(row, 7) * HALF +
+                           (rollup_unit_ms)sqlite3_column_int64(row, 8)};
         if (ret_sum->tenant && ret_sum->class && ret_sum->method && ret_sum->bucket &&
             ret_sum->model)
                 return 0;
@@ -110,17 +116,28 @@ static int read_sum(sqlite3_stmt *row, struct rollup_sum *ret_sum, struct err *e
 int rollup_sums(struct store *store, const struct rollup_query *query, rollup_see *see, void *self,
                 struct err *err)
 {
-        const struct sums_question question = {
-                .from_ms = query->from_ms, .until_ms = query->until_ms, .tenant = query->tenant};
         struct text sql = {0};
+        sqlite3_stmt *statement;
         struct rollup_sum sum;
-        sqlite3_stmt *row;
+        int rc;
 
         write_sums(query, &sql);
-        int rc = sums_ask(store, &sql, &question, &row, err);
-        while (rc == 0 && (rc = sql_step(row, err)) > 0)
-                if ((rc = read_sum(row, &sum, err)) == 0)
+        rc = sql.failed ? err_set(err, ERR_NOMEM, "out of memory")
+                        : sql_prepare(store->db, sql.bytes, &statement, err);
+        text_done(&sql);
+        if (rc < 0)
+                return rc;
+        sql_bind_i64(statement, 1, query->from_ms);
+        sql_bind_i64(statement, 2, query->until_ms);
+        if (query->tenant)
+                sql_bind_text(statement, 3, query->tenant);
+        while ((rc = sql_step(statement, err)) > 0) {
+                rc = read_sum(statement, &sum, err);
+                if (rc == 0)
                         rc = see(self, &sum, err);
-        sqlite3_finalize(row);
+                if (rc)
+                        break;
+        }
+        sqlite3_finalize(statement);
         return rc;
 }
