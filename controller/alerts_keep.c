@@ -183,9 +183,11 @@ static int see_row(void *arg, const struct object *object, struct err *err)
         struct alerts *alerts = arg;
         struct entry entry, *added;
 
-        if (!read_row(object, &entry))
-                return err_set(err, ERR_INPUT, "alert %" PRIu64 " of the store cannot be read",
-                               object->id);
+        if (!read_row(object, &entry)) {
+                if (alerts->unread++ == 0)
+                        alerts->unread_id = object->id;
+                return 0;               /* no reason to run no pool */
+        }
         bool is_over = object->ended_ms != 0;
         if (is_over && (entry.changes & ~entry.told) == 0)
                 return 0;               /* everybody knows */
