@@ -449,6 +449,8 @@ static void apply_group(const struct group *group)
         const struct brute_work *placed = NULL;
         char why[256] = "";
 
+        if (group->count == 0)
+                return;                 /* nothing has changed */
         for (uint32_t i = 0; i < group->count; i++) {
                 const struct fact *fact = &group->facts[i];
                 struct fact other = *fact;
