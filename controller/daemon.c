@@ -280,6 +280,17 @@ static int load_authority(struct daemon *daemon, struct err *err)
         return authority_load(path, &daemon->api.authority, err);
 }
 
+static void say_unread(const struct daemon *daemon)
+{
+        struct alerts_figures figures = alerts_figures(daemon->live.alerts);
+
+        if (figures.unread > 0)
+                daemon_say("alerts left out:",
+                           "rows=%u first=%" PRIu64 ": they cannot be read; what is still so is "
+                           "raised anew",
+                           figures.unread, figures.unread_id);
+}
+
 static int open_live(struct daemon *daemon, struct err *err)
 {
         const struct daemon_options *options = daemon->options;
@@ -330,6 +341,7 @@ static int open_live(struct daemon *daemon, struct err *err)
                    " workloads=%" PRIu64 " ms=%" PRId64,
                    options->store, told.snapshot_seq, told.records, told.facts, told.workloads,
                    told.took_ms);
+        say_unread(daemon);
         return daemon_put_documents(daemon, err);
 }
 
