@@ -16,7 +16,6 @@
 #include "controller/events.h"
 #include "controller/live.h"
 #include "controller/metrics.h"
-#include "controller/past_asks.h"
 #include "controller/persons.h"
 #include "controller/quarantine.h"
 #include "controller/simulated.h"
@@ -147,7 +146,7 @@ static void on_play(uv_timer_t *timer)
         api_end_waits(&daemon->api, now_ms);
         api_end_wants(&daemon->api, now_ms);
         api_end_attachments(&daemon->api, false);
-        past_asks_look(daemon->api.past, false);
+        asides_look(daemon->api.asides, false);
 }
 
 static void on_look(uv_timer_t *timer)
@@ -165,7 +164,7 @@ static void on_ending(uv_timer_t *timer)
         api_end_waits(&daemon->api, INT64_MAX);
         api_end_wants(&daemon->api, INT64_MAX);
         api_end_attachments(&daemon->api, true);
-        past_asks_look(daemon->api.past, true);
+        asides_look(daemon->api.asides, true);
         if (http_counters(daemon->http).exchanges == 0 || api_now_ms() > daemon->end_by_ms)
                 uv_stop(&daemon->loop);
 }
@@ -313,12 +312,11 @@ static int open_live(struct daemon *daemon, struct err *err)
         daemon->api.metrics = daemon->metrics = metrics_new(&daemon->live, daemon->events,
                                                              daemon->api.quarantine);
         daemon->api.persons = persons_new();
-        daemon->api.past = past_asks_new(&daemon->loop, core_view(daemon->live.core));
+        daemon->api.asides = asides_new(&daemon->loop, daemon->live.core);
         rc = tokens_open(daemon->live.core, &daemon->api.tokens, err);
         if (rc)
                 return rc;
-        if (!daemon->events || !daemon->metrics || !daemon->api.persons ||
-            !daemon->api.past)
+        if (!daemon->events || !daemon->metrics || !daemon->api.persons || !daemon->api.asides)
                 return err_set(err, ERR_NOMEM, "out of memory");
         daemon->snapshot_seq = told.snapshot_seq;
         daemon->retain_at_ms = api_now_ms() + RETAIN_FIRST_MS;
@@ -396,7 +394,7 @@ static int serve(struct daemon *daemon, struct err *err)
                 (void)activation_ready(NULL);
                 (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
         }
-        past_asks_free(daemon->api.past);
+        asides_free(daemon->api.asides);
         worker_end(daemon->worker);
         http_free(daemon->http);        /* closes the streams */
         crash_unwatch();

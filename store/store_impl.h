@@ -110,6 +110,8 @@ struct store {
         bool is_view;                   /* the VFS is another store's */
         bool is_read_only;
         bool is_system_vfs;
+        store_stops *stops;             /* NULL: what it reads is read to its end */
+        void *stops_arg;
         int wal_pages;                  /* after the newest commit of this connection */
         struct sqlite3_stmt *statements[STORE_STATEMENTS_END];
 };
