@@ -211,14 +211,14 @@ static void on_hangup(uv_signal_t *signal, int number)
 /* A person is to look at it. */
 static void raise_held(struct daemon *daemon, const struct quarantine_entry *entry)
 {
-        char subject[24], text[400];
+        char subject[24], text[600];
 
         (void)snprintf(subject, sizeof subject, "%" PRIu64, entry->id);
         (void)snprintf(text, sizeof text,
-                       "%s%s%s has crashed the controller, and is not tried again: 'berth "
-                       "quarantine list --json' shows where; 'berth quarantine release %" PRIu64
-                       "' lets it try again",
-                       entry->kind, entry->what[0] ? " " : "", entry->what, entry->id);
+                       "this has crashed the controller ('berth quarantine list --json' shows "
+                       "where), and is not tried again until 'berth quarantine release %" PRIu64
+                       "': %s%s%s%s%s", entry->id, entry->kind, entry->what[0] ? " " : "",
+                       entry->what, entry->by[0] ? ", asked by " : "", entry->by);
         (void)alerts_raise(daemon->live.alerts, ALERT_QUARANTINED, subject, "", text, api_now_ms());
 }
 
@@ -242,9 +242,9 @@ static void take_crashes(struct daemon *daemon)
                         raise_held(daemon, entry);
                 if (entry->is_new)
                         daemon_say(entry->is_held ? "in quarantine:" : "suspected:",
-                                   "id=%" PRIu64 " of=%s kind=\"%s\" what=\"%s\"", entry->id,
-                                   crash_of_name((enum crash_of)entry->of), entry->kind,
-                                   entry->what);
+                                   "id=%" PRIu64 " of=%s kind=\"%s\" what=\"%s\" by=\"%s\"",
+                                   entry->id, crash_of_name((enum crash_of)entry->of), entry->kind,
+                                   entry->what, entry->by);
         }
         if (held > 0)
                 daemon_say("quarantine", "held=%u", held);
