@@ -41,19 +41,21 @@ void api_answer_aside(struct call *call, const struct aside_kind *kind, struct a
 {
         struct err err = {ERR_NOMEM, "out of memory"};
         struct aside aside = {.kind = kind, .self = it};
+        int rc;
 
-        if (it) {
-                it->exchange = call->exchange;
-                guarded_head(call->exchange, it->head);
-                (void)str_copy(it->by, sizeof it->by, call->who.name);
-                aside.request.head = it->head;
-                aside.request.by = it->by;
-                aside.request.body = http_body(call->exchange, &aside.request.size);
-                if (asides_add(call->api->asides, &aside, &err) == 0)
-                        return;
+        if (!it) {
+                api_fail(call, &err);
+                return;
         }
-        if (err.code == ERR_FULL)
+        it->exchange = call->exchange;
+        guarded_head(call->exchange, it->head);
+        (void)str_copy(it->by, sizeof it->by, call->who.name);
+        aside.request.head = it->head;
+        aside.request.by = it->by;
+        aside.request.body = http_body(call->exchange, &aside.request.size);
+        rc = asides_add(call->api->asides, &aside, &err);
+        if (rc == -ERR_FULL)
                 (void)http_answer_header(call->exchange, "Retry-After", ASIDE_RETRY_AFTER);
-        problem_answer(call->exchange, 0, &err, NULL);
-        mem_free(it);
+        if (rc)
+                kind->done(it, rc, &err);
 }

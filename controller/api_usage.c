@@ -60,7 +60,7 @@ static bool take_time(struct call *call, const char *name, int64_t *ret_ms)
 
 struct table {
         struct api_aside aside;
-        const struct model_table *models;
+        struct model_table *models;     /* a copy: pool documents add to the live one */
         uint64_t price_micro[MODELS_MAX];
         char currency[sizeof((struct pool_doc *)NULL)->currency];
         char tenant[TENANT_PATH_MAX];
@@ -208,11 +208,19 @@ static int work_at(void *self, struct store *view, store_stops *stops, void *sto
         return api_aside_json(&table->aside, json, err);
 }
 
+static void done(void *self, int rc, const struct err *err)
+{
+        struct table *table = self;
+
+        model_table_free(table->models);
+        api_aside_done(self, rc, err);
+}
+
 static const struct aside_kind usage_kind = {.lane = ASIDE_SUMS,
                                              .if_too_long = "ask for less time",
                                              .work = work_at,
                                              .is_unwanted = api_aside_is_unwanted,
-                                             .done = api_aside_done};
+                                             .done = done};
 
 /* What it takes from the pool of now. NULL: out of memory. */
 static struct table *table_new(const struct live *live, const char *tenant,
@@ -226,7 +234,11 @@ static struct table *table_new(const struct live *live, const char *tenant,
         table->query = *query;
         table->query.tenant = tenant[0] ? table->tenant : NULL;
         table->by_model = query->by_model;
-        table->models = core_models(live->core);
+        table->models = model_table_copy(core_models(live->core));
+        if (!table->models) {
+                mem_free(table);
+                return NULL;
+        }
         table->counted_until_ms = usage_until_ms(live->usage);
         (void)str_copy(table->currency, sizeof table->currency,
                        live->pool && live->pool->currency[0] ? live->pool->currency : "XXX");

@@ -35,7 +35,8 @@
 #define LOOK_EVERY_MS      250          /* after the worker */
 #define RETRY_EVERY_MS     1000         /* a store that has failed */
 #define END_WITHIN_MS      3000
-#define RETAIN_EVERY_MS    86400000
+#define DAY_MS             INT64_C(86400000)
+#define RETAIN_EVERY_MS    DAY_MS
 #define RETAIN_FIRST_MS    600000
 #define AUTHORITY_PATH_MAX 4096
 
@@ -74,15 +75,19 @@ static void on_committed(uv_async_t *async)
                 daemon_say("state not made anew:", "%s", err.text);
 }
 
-static void snapshot_if_due(struct daemon *daemon)
+/* After so many records; and on each day on which there are any, so that the pool as it was can be
+ * made again from not too far back. */
+static void snapshot_if_due(struct daemon *daemon, int64_t now_ms)
 {
         uint64_t seq = core_last_seq(daemon->live.core);
         struct err err;
 
-        if (seq - daemon->snapshot_seq < daemon->options->snapshot_records)
+        if (seq - daemon->snapshot_seq < daemon->options->snapshot_records &&
+            (seq == daemon->snapshot_seq || now_ms / DAY_MS == daemon->snapshot_day))
                 return;
         daemon->snapshot_seq = seq;
-        if (live_count_usage(&daemon->live, api_now_ms(), &err) < 0 ||
+        daemon->snapshot_day = now_ms / DAY_MS;
+        if (live_count_usage(&daemon->live, now_ms, &err) < 0 ||
             core_snapshot(daemon->live.core, &err) < 0)
                 daemon_say("snapshot not begun:", "%s", err.text);
 }
@@ -127,7 +132,7 @@ static void on_tick(uv_timer_t *timer)
             core_may_act(daemon->live.core, NULL) == 0 &&
             live_count_usage(&daemon->live, now_ms, &err) < 0)
                 daemon_say("usage not rolled up:", "%s", err.text);
-        snapshot_if_due(daemon);
+        snapshot_if_due(daemon, now_ms);
         retain_if_due(daemon, now_ms);
 }
 
@@ -319,6 +324,7 @@ static int open_live(struct daemon *daemon, struct err *err)
         if (!daemon->events || !daemon->metrics || !daemon->api.persons || !daemon->api.asides)
                 return err_set(err, ERR_NOMEM, "out of memory");
         daemon->snapshot_seq = told.snapshot_seq;
+        daemon->snapshot_day = api_now_ms() / DAY_MS;
         daemon->retain_at_ms = api_now_ms() + RETAIN_FIRST_MS;
         if (options->store_unsafe)
                 daemon_say("UNSAFE:",

@@ -18,7 +18,6 @@
 #include "store/objects.h"
 #include "store/snapshot.h"
 
-#define SNAPSHOTS_MAX 64u
 #define PIECE_RECORDS 20000u            /* read at once: the WAL cannot be reused meanwhile */
 
 /* ---- where the time lies in the log ---- */
@@ -26,7 +25,7 @@
 struct span {
         struct store *view;
         uint64_t base_seq, head_seq;
-        struct snapshot snapshots[SNAPSHOTS_MAX];       /* newest first */
+        struct snapshot snapshots[SNAPSHOT_KEPT_MAX];       /* newest first */
         size_t snapshots_count;
 };
 
@@ -38,7 +37,8 @@ static int find_span(struct store *view, struct span *ret, struct err *err)
         if (rc == 0)
                 rc = log_base(view, &base, err);
         if (rc == 0)
-                rc = snapshot_list(view, ret->snapshots, SNAPSHOTS_MAX, &ret->snapshots_count, err);
+                rc = snapshot_list(view, ret->snapshots, SNAPSHOT_KEPT_MAX, &ret->snapshots_count,
+                                   err);
         if (rc)
                 return rc;
         ret->view = view;
@@ -176,6 +176,17 @@ static int restore(const struct span *span, uint64_t seq, int64_t at_ms,
         return 0;
 }
 
+/* What was read was removed meanwhile: then that is what is told. */
+static int was_pruned(const struct span *before, int rc, struct err *err)
+{
+        struct span *now = mem_new(1, sizeof *now);
+
+        if (now && find_span(before->view, now, NULL) == 0 && now->base_seq > before->base_seq)
+                rc = fail_too_old(now, err);
+        mem_free(now);
+        return rc;
+}
+
 int past_pool(struct store *view, int64_t at_ms, const struct past_limits *limits,
               struct log_pool *ret_pool, struct err *err)
 {
@@ -196,6 +207,8 @@ int past_pool(struct store *view, int64_t at_ms, const struct past_limits *limit
                 rc = restore(span, seq, at_ms, limits, &pool, err);
         while (rc == 0 && pool.seq < seq)
                 rc = follow_piece(limits, view, seq, &pool, err);
+        if (rc && rc != -ERR_CANCELLED && span && span->view)
+                rc = was_pruned(span, rc, err);
         mem_free(span);
         if (rc)
                 log_pool_done(&pool);
