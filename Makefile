@@ -88,7 +88,7 @@ fuzz-keep:               ## add to tests/corpus/ what `make fuzz` found and the 
 format:                  ## lay out the lines you changed (since HEAD) by .clang-format
 	@command -v git-clang-format >/dev/null || \
 		{ echo "git-clang-format is missing: apt-get install clang-format" >&2; exit 1; }
-	@git clang-format --extensions c,h HEAD
+	@git clang-format --force --extensions c,h HEAD
 
 clean:                   ## remove every build folder
 	rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_FUZZ)

@@ -55,7 +55,9 @@ route_handler get_policy, put_policy, get_policy_revisions, post_rollback, get_p
 struct document_put;
 /* Who asks may put documents: with the query's dry_run, and If-Match. False: answered. */
 bool api_may_put(struct call *call, struct document_put *document);
-void api_answer_put(struct call *call, struct act *act, const struct document_put *document);
+/* Commits the change, or refuses with `err` where `rc` says that it failed. */
+void api_answer_put(struct call *call, struct act *act, const struct document_put *document, int rc,
+                    const struct err *err);
 /* api_beside.c */
 route_handler get_reservations, put_reservation, delete_reservation, get_maintenance,
         put_maintenance, delete_maintenance;

@@ -1,11 +1,11 @@
 #include "store/review.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <sqlite3.h>
 
 #include "base/err.h"
 #include "base/text.h"
+#include "store/period.h"
 #include "store/sql.h"
 #include "store/store_impl.h"
 #include "store/sums.h"
@@ -26,31 +26,14 @@ int review_check(const struct review_row *row, struct err *err)
         return 0;
 }
 
-static int put(struct store *store, enum store_statement which, const struct review_row *row,
-               struct err *err)
-{
-        sqlite3_stmt *statement;
-        int rc = store_statement(store, which, &statement, err);
-
-        if (rc < 0)
-                return rc;
-        sql_bind_i64(statement, 1, row->day_ms);
-        sql_bind_text(statement, 2, row->tenant);
-        sql_bind_text(statement, 3, row->class);
-        sql_bind_text(statement, 4, row->model);
-        sql_bind_text(statement, 5, row->measure);
-        sql_bind_text(statement, 6, row->detail);
-        sql_bind_i64(statement, 7, row->amount);
-        return sql_done(statement, err);
-}
-
-/* As rollup_add(). */
 int review_add(struct store *store, const struct review_row *row, struct err *err)
 {
-        int rc = put(store, STATEMENT_REVIEW_RAISE, row, err);
+        const struct period_row plain = {
+                .start_ms = row->day_ms,
+                .names = {row->tenant, row->class, row->model, row->measure, row->detail},
+                .amount = row->amount};
+        int rc = period_add(store, STATEMENT_REVIEW_RAISE, STATEMENT_REVIEW_ADD, &plain, err);
 
-        if (rc == 0 && sqlite3_changes64(store->db) == 0)
-                rc = put(store, STATEMENT_REVIEW_ADD, row, err);
         if (rc < 0)
                 return err_prefix(err, "review of tenant '%s', day %" PRId64, row->tenant,
                                   row->day_ms);
@@ -59,17 +42,7 @@ int review_add(struct store *store, const struct review_row *row, struct err *er
 
 int review_forget(struct store *store, int64_t before_ms, uint32_t rows_max, struct err *err)
 {
-        sqlite3_stmt *statement;
-
-        assert(rows_max > 0);
-        int rc = store_statement(store, STATEMENT_REVIEW_FORGET, &statement, err);
-        if (rc < 0)
-                return rc;
-        sql_bind_i64(statement, 1, before_ms);
-        sql_bind_i64(statement, 2, rows_max);
-        if ((rc = sql_done(statement, err)) < 0)
-                return rc;
-        return sqlite3_changes64(store->db) == rows_max;
+        return store_forget(store, STATEMENT_REVIEW_FORGET, before_ms, rows_max, err);
 }
 
 int review_each(struct store *store, review_visit *visit, void *self, struct err *err)

@@ -1,11 +1,11 @@
 #include "store/rollup.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <sqlite3.h>
 
 #include "base/err.h"
 #include "base/text.h"
+#include "store/period.h"
 #include "store/sql.h"
 #include "store/store_impl.h"
 #include "store/sums.h"
@@ -26,33 +26,14 @@ int usage_check(const struct usage_row *row, struct err *err)
         return 0;
 }
 
-/* The row's names and amount to one of the two statements. */
-static int put(struct store *store, enum store_statement which, const struct usage_row *row,
-               struct err *err)
-{
-        sqlite3_stmt *statement;
-        int rc = store_statement(store, which, &statement, err);
-
-        if (rc < 0)
-                return rc;
-        sql_bind_i64(statement, 1, row->hour_ms);
-        sql_bind_text(statement, 2, row->tenant);
-        sql_bind_text(statement, 3, row->model);
-        sql_bind_text(statement, 4, row->class);
-        sql_bind_text(statement, 5, row->method);
-        sql_bind_text(statement, 6, row->bucket);
-        sql_bind_i64(statement, 7, row->unit_ms);
-        return sql_done(statement, err);
-}
-
-/* Not by ON CONFLICT: the table's CHECK would look at what is added instead of at the sum. Below 0
- * breaks that CHECK; above int64 the sum is a real, which STRICT refuses. */
 int rollup_add(struct store *store, const struct usage_row *row, struct err *err)
 {
-        int rc = put(store, STATEMENT_USAGE_RAISE, row, err);
+        const struct period_row plain = {
+                .start_ms = row->hour_ms,
+                .names = {row->tenant, row->model, row->class, row->method, row->bucket},
+                .amount = row->unit_ms};
+        int rc = period_add(store, STATEMENT_USAGE_RAISE, STATEMENT_USAGE_ADD, &plain, err);
 
-        if (rc == 0 && sqlite3_changes64(store->db) == 0)
-                rc = put(store, STATEMENT_USAGE_ADD, row, err);
         if (rc < 0)
                 return err_prefix(err, "usage of tenant '%s' in hour %" PRId64, row->tenant,
                                   row->hour_ms);
@@ -61,17 +42,7 @@ int rollup_add(struct store *store, const struct usage_row *row, struct err *err
 
 int rollup_forget(struct store *store, int64_t before_ms, uint32_t rows_max, struct err *err)
 {
-        sqlite3_stmt *statement;
-
-        assert(rows_max > 0);
-        int rc = store_statement(store, STATEMENT_USAGE_FORGET, &statement, err);
-        if (rc < 0)
-                return rc;
-        sql_bind_i64(statement, 1, before_ms);
-        sql_bind_i64(statement, 2, rows_max);
-        if ((rc = sql_done(statement, err)) < 0)
-                return rc;
-        return sqlite3_changes64(store->db) == rows_max;
+        return store_forget(store, STATEMENT_USAGE_FORGET, before_ms, rows_max, err);
 }
 
 int rollup_each(struct store *store, rollup_visit *visit, void *self, struct err *err)

@@ -319,6 +319,22 @@ int store_statement(struct store *store, enum store_statement which,
         return 0;
 }
 
+int store_forget(struct store *store, enum store_statement which, int64_t before,
+                 uint32_t rows_max, struct err *err)
+{
+        struct sqlite3_stmt *statement;
+
+        assert(rows_max > 0);
+        int rc = store_statement(store, which, &statement, err);
+        if (rc < 0)
+                return rc;
+        sql_bind_i64(statement, 1, before);
+        sql_bind_i64(statement, 2, rows_max);
+        if ((rc = sql_done(statement, err)) < 0)
+                return rc;
+        return sqlite3_changes64(store->db) == rows_max;
+}
+
 static int run_statement(struct store *store, enum store_statement which, struct err *err)
 {
         struct sqlite3_stmt *statement;

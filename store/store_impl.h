@@ -124,6 +124,10 @@ struct store {
 int store_statement(struct store *store, enum store_statement which,
                     struct sqlite3_stmt **ret_statement, struct err *err);
 
+/* Runs one that removes rows before, or up to, ?1, at most ?2 of them. 1: there may be more. */
+int store_forget(struct store *store, enum store_statement which, int64_t before,
+                 uint32_t rows_max, struct err *err);
+
 /* One transaction: everything between is there after the end or not at all. After a failed begin or
  * end there is none open. */
 int store_begin(struct store *store, struct err *err);

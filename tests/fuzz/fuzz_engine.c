@@ -238,6 +238,8 @@ static enum input_kind next_kind(void)
                 return INPUT_LOST;
         if (byte == 254)
                 return INPUT_NODE_DESCRIBED;
+        if (byte == 253)
+                return INPUT_DEVICES_FAILED;
         _Static_assert(ODD % ARRAY_LEN(kinds) == 0, "whole rounds");
         return (enum input_kind)(byte < ODD ? kinds[byte % ARRAY_LEN(kinds)]
                                             : later[byte % ARRAY_LEN(later)]);
@@ -266,6 +268,10 @@ static void make_input(struct input *input)
         case INPUT_NODE_CHANGED:
         case INPUT_NODE_DESCRIBED:
                 make_desc(&input->node);
+                break;
+        case INPUT_DEVICES_FAILED:
+                input->broke.node_name = next_name();
+                input->broke.devices = (uint16_t)PICK(1, 1, 2, 4, 128, 255);
                 break;
         case INPUT_NODE_FAILED:
         case INPUT_NODE_REMOVED:

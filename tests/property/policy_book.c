@@ -486,7 +486,7 @@ static bool follow_pool(struct book *book, const struct fact *fact)
                 follow_node(book, fact->node_set.node, &fact->node_set.desc);
                 return true;
         case FACT_NODE_DOWN:
-                book->nodes[fact->node].up = false;
+                book->nodes[fact->down.node].up = false;
                 return true;
         case FACT_NODE_GONE:
                 book->nodes[fact->node].here = false;
