@@ -16,7 +16,6 @@
 #include "controller/events.h"
 #include "controller/live.h"
 #include "controller/metrics.h"
-#include "controller/past_asks.h"
 #include "controller/persons.h"
 #include "controller/quarantine.h"
 #include "controller/simulated.h"
@@ -36,7 +35,8 @@
 #define LOOK_EVERY_MS      250          /* after the worker */
 #define RETRY_EVERY_MS     1000         /* a store that has failed */
 #define END_WITHIN_MS      3000
-#define RETAIN_EVERY_MS    86400000
+#define DAY_MS             INT64_C(86400000)
+#define RETAIN_EVERY_MS    DAY_MS
 #define RETAIN_FIRST_MS    600000
 #define AUTHORITY_PATH_MAX 4096
 
@@ -75,15 +75,19 @@ static void on_committed(uv_async_t *async)
                 daemon_say("state not made anew:", "%s", err.text);
 }
 
-static void snapshot_if_due(struct daemon *daemon)
+/* After so many records; and on each day on which there are any, so that the pool as it was can be
+ * made again from not too far back. */
+static void snapshot_if_due(struct daemon *daemon, int64_t now_ms)
 {
         uint64_t seq = core_last_seq(daemon->live.core);
         struct err err;
 
-        if (seq - daemon->snapshot_seq < daemon->options->snapshot_records)
+        if (seq - daemon->snapshot_seq < daemon->options->snapshot_records &&
+            (seq == daemon->snapshot_seq || now_ms / DAY_MS == daemon->snapshot_day))
                 return;
         daemon->snapshot_seq = seq;
-        if (live_count_usage(&daemon->live, api_now_ms(), &err) < 0 ||
+        daemon->snapshot_day = now_ms / DAY_MS;
+        if (live_count_usage(&daemon->live, now_ms, &err) < 0 ||
             core_snapshot(daemon->live.core, &err) < 0)
                 daemon_say("snapshot not begun:", "%s", err.text);
 }
@@ -128,7 +132,7 @@ static void on_tick(uv_timer_t *timer)
             core_may_act(daemon->live.core, NULL) == 0 &&
             live_count_usage(&daemon->live, now_ms, &err) < 0)
                 daemon_say("usage not rolled up:", "%s", err.text);
-        snapshot_if_due(daemon);
+        snapshot_if_due(daemon, now_ms);
         retain_if_due(daemon, now_ms);
 }
 
@@ -147,7 +151,7 @@ static void on_play(uv_timer_t *timer)
         api_end_waits(&daemon->api, now_ms);
         api_end_wants(&daemon->api, now_ms);
         api_end_attachments(&daemon->api, false);
-        past_asks_look(daemon->api.past, false);
+        asides_look(daemon->api.asides, false);
 }
 
 static void on_look(uv_timer_t *timer)
@@ -165,7 +169,7 @@ static void on_ending(uv_timer_t *timer)
         api_end_waits(&daemon->api, INT64_MAX);
         api_end_wants(&daemon->api, INT64_MAX);
         api_end_attachments(&daemon->api, true);
-        past_asks_look(daemon->api.past, true);
+        asides_look(daemon->api.asides, true);
         if (http_counters(daemon->http).exchanges == 0 || api_now_ms() > daemon->end_by_ms)
                 uv_stop(&daemon->loop);
 }
@@ -212,14 +216,14 @@ static void on_hangup(uv_signal_t *signal, int number)
 /* A person is to look at it. */
 static void raise_held(struct daemon *daemon, const struct quarantine_entry *entry)
 {
-        char subject[24], text[400];
+        char subject[24], text[600];
 
         (void)snprintf(subject, sizeof subject, "%" PRIu64, entry->id);
         (void)snprintf(text, sizeof text,
-                       "%s%s%s has crashed the controller, and is not tried again: 'berth "
-                       "quarantine list --json' shows where; 'berth quarantine release %" PRIu64
-                       "' lets it try again",
-                       entry->kind, entry->what[0] ? " " : "", entry->what, entry->id);
+                       "this has crashed the controller ('berth quarantine list --json' shows "
+                       "where), and is not tried again until 'berth quarantine release %" PRIu64
+                       "': %s%s%s%s%s", entry->id, entry->kind, entry->what[0] ? " " : "",
+                       entry->what, entry->by[0] ? ", asked by " : "", entry->by);
         (void)alerts_raise(daemon->live.alerts, ALERT_QUARANTINED, subject, "", text, api_now_ms());
 }
 
@@ -243,9 +247,9 @@ static void take_crashes(struct daemon *daemon)
                         raise_held(daemon, entry);
                 if (entry->is_new)
                         daemon_say(entry->is_held ? "in quarantine:" : "suspected:",
-                                   "id=%" PRIu64 " of=%s kind=\"%s\" what=\"%s\"", entry->id,
-                                   crash_of_name((enum crash_of)entry->of), entry->kind,
-                                   entry->what);
+                                   "id=%" PRIu64 " of=%s kind=\"%s\" what=\"%s\" by=\"%s\"",
+                                   entry->id, crash_of_name((enum crash_of)entry->of), entry->kind,
+                                   entry->what, entry->by);
         }
         if (held > 0)
                 daemon_say("quarantine", "held=%u", held);
@@ -324,14 +328,14 @@ static int open_live(struct daemon *daemon, struct err *err)
         daemon->api.metrics = daemon->metrics = metrics_new(&daemon->live, daemon->events,
                                                              daemon->api.quarantine);
         daemon->api.persons = persons_new();
-        daemon->api.past = past_asks_new(&daemon->loop, core_view(daemon->live.core));
+        daemon->api.asides = asides_new(&daemon->loop, daemon->live.core);
         rc = tokens_open(daemon->live.core, &daemon->api.tokens, err);
         if (rc)
                 return rc;
-        if (!daemon->events || !daemon->metrics || !daemon->api.persons ||
-            !daemon->api.past)
+        if (!daemon->events || !daemon->metrics || !daemon->api.persons || !daemon->api.asides)
                 return err_set(err, ERR_NOMEM, "out of memory");
         daemon->snapshot_seq = told.snapshot_seq;
+        daemon->snapshot_day = api_now_ms() / DAY_MS;
         daemon->retain_at_ms = api_now_ms() + RETAIN_FIRST_MS;
         if (options->store_unsafe)
                 daemon_say("UNSAFE:",
@@ -408,7 +412,7 @@ static int serve(struct daemon *daemon, struct err *err)
                 (void)activation_ready(NULL);
                 (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
         }
-        past_asks_free(daemon->api.past);
+        asides_free(daemon->api.asides);
         worker_end(daemon->worker);
         http_free(daemon->http);        /* closes the streams */
         crash_unwatch();
