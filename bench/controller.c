@@ -132,7 +132,7 @@ static void bench_load(int64_t load_ns)
         alone.number = load.number;
         (void)load_run(&alone, 1, 200000000ll, 2000000000ll);
         bench_figure("controller.submit_p50_ms", load_percentile(&alone, 0.5), "ms", 0, NULL);
-        bench_watchers(&alone.number);
+        bench_watchers(child, &alone.number);
         bench_figure("controller.loaded_rss_mib", daemon_resident_mib(child), "MiB", 0, NULL);
         daemon_stop(child, SIGKILL);
         child = daemon_start(&recovery_ms);

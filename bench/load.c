@@ -135,6 +135,24 @@ double daemon_resident_mib(pid_t child)
         return (double)pages * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
 }
 
+double daemon_cpu_ms(pid_t child)
+{
+        char path[64], line[1024] = "";
+        unsigned long user = 0, kernel = 0;
+        FILE *file;
+
+        (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)child);
+        file = fopen(path, "re");
+        if (!file || !fgets(line, sizeof line, file))
+                load_fail(path);
+        fclose(file);
+        const char *at = strrchr(line, ')');
+        if (!at || sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
+                          &kernel) != 2)
+                load_fail(path);
+        return (double)(user + kernel) * 1000 / (double)sysconf(_SC_CLK_TCK);
+}
+
 void daemon_stop(pid_t child, int signal_number)
 {
         (void)kill(child, signal_number);

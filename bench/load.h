@@ -28,6 +28,7 @@ pid_t daemon_start(double *ret_ms);
 void daemon_stop(pid_t child, int signal_number);
 void daemon_remove_store(void);
 double daemon_resident_mib(pid_t child);
+double daemon_cpu_ms(pid_t child);      /* of all its threads, so far */
 int daemon_dial(void);
 /* Facts of that kind so far, by its metrics. */
 double daemon_count_facts(const char *fact);

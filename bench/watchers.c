@@ -138,15 +138,18 @@ static pid_t start_watchers(bool all, struct seen *seen)
 
 struct part {
         double p50_ms, p99_ms, per_s;
+        double cpu_us;                  /* of the daemon, a job */
 };
 
-static struct part run_part(unsigned pace, unsigned connections, uint64_t *number)
+static struct part run_part(pid_t daemon, unsigned pace, unsigned connections, uint64_t *number)
 {
         struct load load = {.life_s = 2, .pace = pace, .number = *number};
         struct part part;
 
         load_room(&load, 1000000);
+        double cpu_ms = daemon_cpu_ms(daemon);
         double took_s = load_run(&load, connections, WARM_NS, LOAD_NS);
+        part.cpu_us = (daemon_cpu_ms(daemon) - cpu_ms) * 1000 / (double)(load.number - *number);
         *number = load.number;
         part.p99_ms = load_percentile(&load, 0.99);
         part.p50_ms = load_percentile(&load, 0.5);
@@ -155,37 +158,42 @@ static struct part run_part(unsigned pace, unsigned connections, uint64_t *numbe
         return part;
 }
 
-/* Median of the ratios. */
-static double compare(bool all, unsigned pace, unsigned connections, unsigned rounds,
-                      uint64_t *number)
+struct ratios {
+        double p99, cpu;                /* medians */
+};
+
+static struct ratios compare(pid_t daemon, bool all, unsigned pace, unsigned connections,
+                             unsigned rounds, uint64_t *number)
 {
         struct seen *seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE,
                                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        double ratios[ROUNDS_MAX];
+        double p99[ROUNDS_MAX], cpu[ROUNDS_MAX];
 
         if (seen == MAP_FAILED)
                 load_fail("memory");
         for (unsigned r = 0; r < rounds; r++) {
-                struct part without = run_part(pace, connections, number);
+                struct part without = run_part(daemon, pace, connections, number);
                 pid_t child = start_watchers(all, seen);
-                struct part with = run_part(pace, connections, number);
+                struct part with = run_part(daemon, pace, connections, number);
                 daemon_stop(child, SIGKILL);
-                ratios[r] = with.p99_ms / without.p99_ms;
-                printf("%d watchers of %s: %.0f jobs/s, p50 %.2f ms, p99 %.2f ms; without them "
-                       "%.0f jobs/s, p50 %.2f ms, p99 %.2f ms; %.1f MB were sent to them, %llu "
-                       "streams ended\n",
+                p99[r] = with.p99_ms / without.p99_ms;
+                cpu[r] = with.cpu_us / without.cpu_us;
+                printf("%d watchers of %s: %.0f jobs/s, p50 %.2f ms, p99 %.2f ms, %.0f us of "
+                       "processor a job; without them %.0f jobs/s, p50 %.2f ms, p99 %.2f ms, %.0f "
+                       "us; %.1f MB were sent to them, %llu streams ended\n",
                        WATCHERS, all ? "everything" : "a tenant each", with.per_s, with.p50_ms,
-                       with.p99_ms, without.per_s, without.p50_ms, without.p99_ms,
-                       (double)seen->bytes / 1e6, (unsigned long long)seen->ended);
+                       with.p99_ms, with.cpu_us, without.per_s, without.p50_ms, without.p99_ms,
+                       without.cpu_us, (double)seen->bytes / 1e6,
+                       (unsigned long long)seen->ended);
                 (void)fflush(stdout);
         }
         (void)munmap(seen, sizeof *seen);
-        return bench_median(ratios, rounds);
+        return (struct ratios){bench_median(p99, rounds), bench_median(cpu, rounds)};
 }
 
-void bench_watchers(uint64_t *number)
+void bench_watchers(pid_t daemon, uint64_t *number)
 {
-        double ratio = compare(false, FEW_PACE, 1, 3, number);
+        double ratio = compare(daemon, false, FEW_PACE, 1, 3, number).p99;
 
         bench_figure("controller.watchers_p99_ratio", ratio, "x", ratio,
                      "the same load without watchers");
@@ -203,10 +211,14 @@ void bench_watchers_apart(int argc, char **argv)
                 load_fail("--watchers all|tenant [JOBS-A-SECOND [ROUNDS]]");
         }
         pid_t child = daemon_start(NULL);
-        (void)run_part((unsigned)pace, LOAD_CONNECTIONS, &number);
-        double ratio = compare(all, (unsigned)pace, LOAD_CONNECTIONS, (unsigned)rounds, &number);
+        (void)run_part(child, (unsigned)pace, LOAD_CONNECTIONS, &number);
+        struct ratios it = compare(child, all, (unsigned)pace, LOAD_CONNECTIONS, (unsigned)rounds,
+                                   &number);
         bench_figure(all ? "controller.watchers_all_p99_ratio"
                          : "controller.watchers_tenant_p99_ratio",
-                     ratio, "x", ratio, "the same load without watchers");
+                     it.p99, "x", it.p99, "the same load without watchers");
+        bench_figure(all ? "controller.watchers_all_cpu_ratio"
+                         : "controller.watchers_tenant_cpu_ratio",
+                     it.cpu, "x", it.cpu, "the same load without watchers");
         daemon_stop(child, SIGKILL);
 }

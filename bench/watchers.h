@@ -7,10 +7,11 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/types.h>
 
 /* 20 watchers of each tenant, one connection that submits 500 jobs a second. *number: of the next
- * job. The daemon runs. */
-void bench_watchers(uint64_t *number);
+ * job. */
+void bench_watchers(pid_t daemon, uint64_t *number);
 
 /* bench-controller --watchers all|tenant [PACE [ROUNDS]]: who sees everything, or each its tenant;
  * 64 connections, so many jobs a second at most (10,000). With a daemon of its own. */

@@ -13,7 +13,6 @@
 
 #define CHUNK_BYTES  (64u << 10) /* more is another chunk, at its next turn */
 #define CHUNK_PIECES 16u
-#define SLICE_NS     INT64_C(500000) /* at one go */
 #define BLOCKED_MS   5 /* who takes nothing is asked again */
 #define WAIT_MS      1 /* until there is a share again */
 
@@ -172,16 +171,14 @@ void http_send_again(uv_timer_t *timer)
         struct http_server *server = timer->data;
         int64_t begin_ns = time_monotonic_ns(), now_ns = begin_ns;
         int64_t left_ns = share_left_ns(&server->send_share, begin_ns);
-        int64_t until_ns = begin_ns + (left_ns < SLICE_NS ? left_ns : SLICE_NS);
+        int64_t until_ns = begin_ns + left_ns;
         uint32_t blocked = 0;
 
         for (; now_ns < until_ns && blocked < server->sending_count; now_ns = time_monotonic_ns())
                 blocked = serve(server) ? 0 : blocked + 1;
         share_spend(&server->send_share, now_ns - begin_ns);
         if (server->sending_count > 0)
-                start_timer(server, blocked >= server->sending_count ? BLOCKED_MS
-                                    : left_ns <= SLICE_NS             ? WAIT_MS
-                                                                      : 0);
+                start_timer(server, blocked >= server->sending_count ? BLOCKED_MS : WAIT_MS);
 }
 
 /* What can go at once does: a few watchers need not wait for a timer. */
