@@ -34,7 +34,7 @@
 #include "store/store.h"
 
 #define BEHIND_EVERY_MS    2
-#define BEHIND_PARTS       32           /* of the time of a busy loop, they have one */
+#define BEHIND_PARTS       16           /* of the time of a busy loop, they have one */
 #define BEHIND_NS          500000       /* at one go */
 #define PLAY_EVERY_MS      20           /* simulated nodes */
 #define LOOK_EVERY_MS      250          /* after the worker */

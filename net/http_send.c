@@ -1,4 +1,4 @@
-/* What streams have to send is written past MHD, which would cut it into pieces of 6 KiB, and takes
+/* What streams have to send is written past MHD, which sends at most 12 KiB at a time, and takes
  * all the time of the loop that it finds work for. Here each stream sends a chunk when its turn
  * comes, for as long as the share of all of them lasts; then those that have requests come first. */
 #include "net/http_impl.h"
