@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "controller/alerts.h"
 #include "controller/api_handlers.h"
 #include "controller/crash.h"
@@ -31,6 +32,9 @@
 #include "store/rollup.h"
 #include "store/store.h"
 
+#define BEHIND_EVERY_MS    2
+#define BEHIND_PARTS       16           /* of the time of a busy loop, they have one */
+#define BEHIND_NS          500000       /* at one go */
 #define PLAY_EVERY_MS      20           /* simulated nodes */
 #define LOOK_EVERY_MS      250          /* after the worker */
 #define RETRY_EVERY_MS     1000         /* a store that has failed */
@@ -136,13 +140,26 @@ static void on_tick(uv_timer_t *timer)
         retain_if_due(daemon, now_ms);
 }
 
+/* Often while somebody is behind, a little each time. */
+static void on_behind(uv_timer_t *timer)
+{
+        struct daemon *daemon = timer->data;
+        int64_t begin_ns = time_monotonic_ns();
+
+        events_step(daemon->events, api_now_ms(), share_left_ns(&daemon->behind_share, begin_ns));
+        share_spend(&daemon->behind_share, time_monotonic_ns() - begin_ns);
+        if (events_any_behind(daemon->events))
+                (void)uv_timer_start(timer, on_behind, BEHIND_EVERY_MS, 0);
+}
+
 static void on_play(uv_timer_t *timer)
 {
         struct daemon *daemon = timer->data;
         int64_t now_ms = api_now_ms();
         struct err err;
 
-        events_step(daemon->events, now_ms);
+        if (!uv_is_active((const uv_handle_t *)&daemon->behind))
+                on_behind(&daemon->behind);
         if (core_may_act(daemon->live.core, NULL) < 0)
                 return;
         if (daemon->live.simulated &&
@@ -188,6 +205,7 @@ static void on_signal(uv_signal_t *signal, int number)
         events_end_all(daemon->events);
         worker_end(daemon->worker);
         (void)uv_timer_stop(&daemon->tick);
+        (void)uv_timer_stop(&daemon->behind);
         (void)uv_timer_start(&daemon->play, on_ending, 0, PLAY_EVERY_MS);
 }
 
@@ -355,11 +373,13 @@ static void start_clock(struct daemon *daemon)
 
         (void)uv_timer_init(&daemon->loop, &daemon->tick);
         (void)uv_timer_init(&daemon->loop, &daemon->play);
+        (void)uv_timer_init(&daemon->loop, &daemon->behind);
+        share_init(&daemon->behind_share, &daemon->loop, BEHIND_PARTS, BEHIND_NS);
         (void)uv_signal_init(&daemon->loop, &daemon->term);
         (void)uv_signal_init(&daemon->loop, &daemon->interrupt);
         (void)uv_signal_init(&daemon->loop, &daemon->hangup);
-        daemon->tick.data = daemon->play.data = daemon->term.data = daemon->interrupt.data =
-                daemon->hangup.data = daemon;
+        daemon->tick.data = daemon->play.data = daemon->behind.data = daemon->term.data =
+                daemon->interrupt.data = daemon->hangup.data = daemon;
         (void)uv_timer_start(&daemon->tick, on_tick, 0, tick_ms);
         (void)uv_timer_start(&daemon->play, on_play, PLAY_EVERY_MS, PLAY_EVERY_MS);
         (void)uv_signal_start(&daemon->term, on_signal, SIGTERM);
