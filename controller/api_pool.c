@@ -68,17 +68,26 @@ void get_nodes(struct http_exchange *exchange, const struct route_match *match, 
         int64_t limit = API_LIMIT_DEFAULT, after = 0;
         struct node_entry *node;
         uint32_t cursor = 0, shown = 0, number = 0;
+        struct view_node_wish wish = {0};
         struct call call;
+        struct err err;
 
         if (!api_begin(arg, exchange, match, &call) ||
+            !api_query(&call, "model", wish.model, sizeof wish.model) ||
+            !api_query(&call, "plane", wish.plane, sizeof wish.plane) ||
+            !api_query(&call, "state", wish.state, sizeof wish.state) ||
             !api_query_number(&call, "limit", 1, API_LIMIT_MAX, &limit) ||
             !api_query_number(&call, "after", 1, UINT32_MAX, &after))
                 return;
+        if (wish.state[0] && view_node_state_check(wish.state, &err) < 0) {
+                api_fail(&call, &err);
+                return;
+        }
         bool who = access_may(&call.who, ACTION_SEE_ALL, NULL);
         json_t *json = json_object(), *rows = json_array();
         while ((node = nodes_next(call.live->nodes, &cursor))) {
                 number++;
-                if (number <= after || !node->described)
+                if (number <= after || !node->described || !view_node_is(call.live, node, &wish))
                         continue;
                 if (shown++ == limit) {
                         view_set(json, "next", json_integer(number - 1));

@@ -232,6 +232,10 @@ void get_workloads(struct http_exchange *exchange, const struct route_match *mat
             !api_query_number(&call, "limit", 1, API_LIMIT_MAX, &limit) ||
             !api_query_number(&call, "after", 1, INT64_MAX, &after))
                 return;
+        if (view_state_check(state, &err) < 0) {
+                api_fail(&call, &err);
+                return;
+        }
         bool all = str_equal(state, "all"), live = str_equal(state, "live");
         struct listing listing = {.call = &call, .rows = json_array(), .left = (uint32_t)limit,
                                   .state = all || live ? NULL : state};

@@ -210,6 +210,12 @@ def see_workloads(berthd, ids):
     berthd.ask("getWorkloads", query={"state": "all", "limit": 2})
     berthd.ask("getWorkloads", query={"state": "all", "mine": "true", "tenant": "alpha"})
     berthd.ask("getWorkloads", 400, query={"limit": 0})
+    berthd.ask("getWorkloads", 400, query={"state": "sleepy"})
+    for name, query in (("getWorkloads", "tennant"), ("postWorkload", "dryrun")):
+        connection, answer = berthd.send(name, {}, {query: "true"}, {}, document("misspelt"))
+        if answer.status != 400:
+            berthd.findings.append(f"{name}: query '{query}' is answered with {answer.status}")
+        connection.close()
     berthd.ask("getWorkload", path={"id": "runs"}, query={"tenant": "alpha"})
     berthd.ask("getWorkload", 404, **nobody)
     for which in ("runs", "waits", "held", "sliced", "shared"):
@@ -273,6 +279,12 @@ def see_pool(berthd, ids, viewer):
         berthd.findings.append(f"the story shows no slices and shares: {held}")
     berthd.ask("getNodes", headers=viewer)
     berthd.ask("getNodes", 400, query={"limit": "many"})
+    berthd.ask("getNodes", 400, query={"state": "sleepy"})
+    for query in ({"state": "down"}, {"model": "A100-40"}, {"plane": "nowhere"}):
+        key, value = next(iter(query.items()))
+        for node in berthd.ask("getNodes", query=query)["nodes"]:
+            if node[key] != value:
+                berthd.findings.append(f"getNodes {query}: {node['name']} is {node[key]}")
     for name in ("getIdle", "getFits"):
         berthd.ask(name)
         berthd.ask(name, query={"format": "text"})

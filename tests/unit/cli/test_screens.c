@@ -162,10 +162,13 @@ static void devices_that_look_alike_stand_in_one_line(void **state)
                             "gpu-03  up  agent 0.2.0 (not the controller's)  certificate until soon\n"
                             "gpu-04  up  agent 0.1.0\n");
         free(text);
-        text = print(pool_print_nodes, &pool_command, "pool --nodes --state down", 80, json);
-        assert_string_equal(text, "gpu-02  down  no agent since then\n");
+        text = print(pool_print, &pool_command, "pool", 80,
+                     "{'name': 'lab', 'nodes': 2, 'devices': 8, 'frozen': false, "
+                     "'frozen_planes': ['training', 'serving'], 'models': []}");
+        check_has(text, "frozen planes: training, serving; nothing starts there");
         free(text);
-        text = print(pool_print_nodes, &pool_command, "pool --nodes --model X", 80, json);
+        text = print(pool_print_nodes, &pool_command, "pool --nodes --model X", 80,
+                     "{'nodes': []}");
         assert_string_equal(text, "there is no such node\n");
         free(text);
 }
