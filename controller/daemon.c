@@ -46,6 +46,7 @@ void daemon_say(const char *event, const char *format, ...)
 {
         va_list arguments;
 
+        flockfile(stderr);              /* the writer's thread speaks, too */
         fprintf(stderr, "berthd: %s", event);
         if (format[0])
                 fputc(' ', stderr);
@@ -53,16 +54,41 @@ void daemon_say(const char *event, const char *format, ...)
         vfprintf(stderr, format, arguments);
         va_end(arguments);
         fputc('\n', stderr);
+        funlockfile(stderr);
 }
 
 /* ---- events ---- */
 
-/* From the writer's thread. */
+/* That it still fails is not said again every second: /healthz does. */
+static void say_of_store(const struct writer_event *event)
+{
+        switch (event->kind) {
+        case WRITER_EVENT_FAILED:
+                daemon_say("store failed:",
+                           "%s; nothing is acknowledged until it is mended, reads go on",
+                           event->err->text);
+                break;
+        case WRITER_EVENT_RECOVERED:
+                daemon_say("store works again:", "requests are taken");
+                break;
+        case WRITER_EVENT_CHECKPOINT_FAILED:
+                daemon_say("warning:", "%s; what is committed is safe, and the WAL grows",
+                           event->err->text);
+                break;
+        case WRITER_EVENT_COMMITTED:
+        case WRITER_EVENT_STILL_FAILED:
+        case WRITER_EVENTS_END:
+                break;
+        }
+}
+
+/* From the writer's thread; without an event, from the loop itself. */
 static void wake(void *arg, const struct writer_event *event)
 {
         struct daemon *daemon = arg;
 
-        (void)event;
+        if (event)
+                say_of_store(event);
         (void)uv_async_send(&daemon->committed);
 }
 
@@ -199,6 +225,7 @@ static void on_hangup(uv_signal_t *signal, int number)
 
         (void)number;
         daemon_say("reading anew:", "a signal came");
+        (void)activation_reloading();
         if (options->tls_certificate &&
             (tls_files_read(options->tls_certificate, options->tls_key, options->client_ca,
                             authority_certificate(daemon->api.authority), &files, &err) < 0 ||
@@ -207,6 +234,7 @@ static void on_hangup(uv_signal_t *signal, int number)
         tls_files_done(&files);
         if (options->policy && daemon_put_policy_file(daemon, &err) < 0)
                 daemon_say("policy not taken:", "%s", err.text);
+        (void)activation_ready(NULL);
 }
 
 /* A person is to look at it. */
