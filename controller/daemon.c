@@ -138,6 +138,21 @@ static void retry_if_due(struct daemon *daemon, int64_t now_ms)
         (void)uv_async_send(&daemon->committed);
 }
 
+/* What is wrong with it is said, and what was there stays. A store that takes nothing now, or a
+ * revision that is not on the disk yet, is waited for. */
+static void read_policy_if_due(struct daemon *daemon)
+{
+        struct err err;
+        int rc;
+
+        if (!daemon->policy_due || core_may_act(daemon->live.core, NULL) < 0)
+                return;
+        rc = daemon_put_policy_file(daemon, &err);
+        daemon->policy_due = rc == -ERR_EXISTS;
+        if (rc < 0 && !daemon->policy_due)
+                daemon_say("policy not taken:", "%s", err.text);
+}
+
 static void on_tick(uv_timer_t *timer)
 {
         struct daemon *daemon = timer->data;
@@ -146,6 +161,7 @@ static void on_tick(uv_timer_t *timer)
 
         (void)activation_alive();
         retry_if_due(daemon, now_ms);
+        read_policy_if_due(daemon);
         if (core_may_act(daemon->live.core, &err) == 0 &&
             live_tick(&daemon->live, now_ms, &err) < 0)
                 daemon_say("tick failed:", "%s", err.text);
@@ -232,8 +248,8 @@ static void on_hangup(uv_signal_t *signal, int number)
              http_tls_set(daemon->http, &files.tls, &err) < 0))
                 daemon_say("certificate not taken:", "%s", err.text);
         tls_files_done(&files);
-        if (options->policy && daemon_put_policy_file(daemon, &err) < 0)
-                daemon_say("policy not taken:", "%s", err.text);
+        daemon->policy_due = options->policy != NULL;
+        read_policy_if_due(daemon);
         (void)activation_ready(NULL);
 }
 

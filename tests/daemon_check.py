@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from kill_daemon import Connection, call
@@ -120,27 +121,28 @@ def it_tells_the_manager(berthd, folder):
     told = []
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(os.path.join(folder, "notify"))
-        manager.settimeout(WAIT_S)
 
-        def until_told(what):
-            while what not in told:
+        def listen():
+            while "STOPPING=1" not in told:
                 told.extend(manager.recv(4096).decode().split("\n"))
 
         env = {**os.environ, "NOTIFY_SOCKET": os.path.join(folder, "notify"),
                "WATCHDOG_USEC": "60000000"}
+        listener = threading.Thread(target=listen, daemon=True)
+        listener.start()
         with Service(berthd, folder, "--listen", f"unix:{folder}/s", env=env) as it:
-            until_told("READY=1")
-            it.until_ready()
-            until_told("WATCHDOG=1")
+            until(lambda: "READY=1" in told, "it says that it is ready")
             with open(it.policy, "a", encoding="utf-8") as file:
                 file.write("alerts: {queue_age: 7d}\n")
-            told.clear()
+            # At once: the revision of the start may be on its way to the disk yet.
             it.process.send_signal(signal.SIGHUP)
-            until_told("RELOADING=1")
-            until_told("READY=1")
+            until(lambda: "RELOADING=1" in told and told.count("READY=1") == 2,
+                  "it says that it reads anew, and has")
             until(lambda: ask(it.path, "/v1/pool")[1]["policy_revision"] == 2,
                   "the policy's file is in force")
-        until_told("STOPPING=1")
+            until(lambda: "WATCHDOG=1" in told, "it says that it is alive")
+        listener.join(WAIT_S)
+        expect("STOPPING=1" in told, "it does not say that it stops")
 
 
 def a_full_disk_is_told(berthd, folder):
