@@ -38,7 +38,9 @@ struct command_option {
         const char *name;               /* "seeds"; NULL ends the list */
         char letter;                    /* 'q', or 0 */
         const char *value;              /* "A..B"; "K=V ..." (a blank and three dots): it may be
-                                           given several times; NULL: a flag */
+                                           given several times; "[FILE.json]": it may be left
+                                           out, and is "-" then; what follows it is one only if
+                                           it is "-" or ends as that does; NULL: a flag */
         const char *help;               /* "check, try: what it does" where it goes with these
                                            actions only */
 };

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/json_out.h"
 #include "cli/policy_live.h"
 #include "cli/policy_out.h"
 #include "cli/policy_try.h"
@@ -22,7 +23,7 @@ static const struct command_option options[] = {
         {"seeds", 0, "A..B", "try: these seeds instead of the scenario's"},
         {"quiet", 'q', NULL, "try: no progress"},
         {"reason", 'r', "TEXT", "rollback: why; it is kept with who did it"},
-        {"json", 0, "FILE|-", "try: write the figures as JSON; - prints them instead of the table"},
+        {"json", 0, "[FILE.json]", "print JSON instead; of try: or write it to that file, too"},
         {"context", 0, "NAME", "show, revisions, rollback: which pool"},
         {0},
 };
@@ -131,6 +132,8 @@ static int run_check(const struct command_call *call, struct job *job, struct er
                 return rc;
         if ((rc = load_policy(call->arguments[0], true, job, &job->policies[0], err)) < 0)
                 return rc;
+        if (command_value(call, "json"))
+                return json_out_file(policy_json(job->policies[0], job->models), "-", err);
         return policy_print(job->policies[0], job->models, job->pool, output_width(), stdout, err);
 }
 
@@ -141,6 +144,10 @@ static int run_diff(const struct command_call *call, struct job *job, struct err
         for (unsigned i = 0; i < 2; i++)
                 if ((rc = load_policy(call->arguments[i], false, job, &job->policies[i], err)) < 0)
                         return rc;
+        if (command_value(call, "json"))
+                return json_out_file(policy_diff_json(job->policies[0]->tenancy,
+                                                      job->policies[1]->tenancy, job->models),
+                                     "-", err);
         policy_print_diff(job->policies[0]->tenancy, job->policies[1]->tenancy, job->models,
                           stdout);
         return 0;
@@ -149,11 +156,13 @@ static int run_diff(const struct command_call *call, struct job *job, struct err
 static int run_job(const struct command_call *call, struct job *job, enum exit_code *ret_code,
                    struct err *err)
 {
-        const char *name = call->action->name;
+        const char *name = call->action->name, *json = command_value(call, "json");
         int rc = load_models(call, job, err);
 
         if (rc < 0)
                 return rc;
+        if (json && !str_equal(json, "-") && !str_equal(name, "try"))
+                return err_set(err, ERR_INPUT, "--json of %s goes to standard output only", name);
         if (str_equal(name, "try"))
                 return policy_try(call, job->models, output_width(), ret_code, err);
         rc = str_equal(name, "check") ? run_check(call, job, err) : run_diff(call, job, err);

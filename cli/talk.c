@@ -283,7 +283,7 @@ bool talk_is_json(const struct talk *talk)
         for (const struct command_option *option = talk->call->command->options; option->name;
              option++)
                 if (strcmp(option->name, "json") == 0)
-                        return !option->value && command_value(talk->call, "json");
+                        return command_value(talk->call, "json");
         return false;
 }
 

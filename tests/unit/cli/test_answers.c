@@ -399,6 +399,8 @@ static void other_calls_print_what_was_answered(void **state)
                 {"alerts ack", 2, "", "`berth alerts ack ID`"},
                 {"policy revisions", 0, "       2  ana  growth\n", ""},
                 {"policy rollback 2", 0, "policy is revision 4, the same as 2\n", ""},
+                {"policy revisions --json", 0, "\"revisions\"", ""},
+                {"policy revisions --json x.json", 2, "", "goes to standard output only"},
                 {"policy rollback 0", 2, "", "`berth policy revisions` lists them"},
                 {"quarantine list", 0, "3  held   input  t           submitted  'a' of web\n", ""},
                 {"quarantine release 3 --reason newer", 0, "3 is tried again when it comes again\n",

@@ -89,6 +89,9 @@ static void the_pool_is_shown(void **state)
                 {"top", 2, "", "needs a terminal; berth top --once"},
                 {"top --once --every 1ms", 2, "", "--every: "},
                 {"policy show", 0, "# revision 1\nkind: Policy\n", ""},
+                {"policy show --json", 0, "\"document\": \"kind: Policy\\n", ""},
+                {"context show --json", 0, "\"url\": \"unix:", ""},
+                {"context list --json", 0, "\"contexts\": []", ""},
         };
         check(rows, ARRAY_LEN(rows));
 }

@@ -30,6 +30,24 @@ static char *part_of(const char *script, const char *start, const char *end)
         return strndup(from, (size_t)(to - from));
 }
 
+/* Whoever prints something prints it for programs, too: but a stream of bytes, what other programs
+ * read anyway (completion, man), and what has one line to say. */
+static void every_command_has_json(void **state)
+{
+        (void)state;
+        static const char *const apart[] = {"logs", "attach",  "completion",
+                                            "man",  "version", "help"};
+        for (const struct command *const *each = commands; *each; each++) {
+                bool has = false, is_apart = false;
+                for (const struct command_option *option = (*each)->options; option->name; option++)
+                        has = has || strcmp(option->name, "json") == 0;
+                for (size_t a = 0; a < ARRAY_LEN(apart); a++)
+                        is_apart = is_apart || strcmp(apart[a], (*each)->name) == 0;
+                if (!has && !is_apart)
+                        fail_msg("%s has no --json", (*each)->name);
+        }
+}
+
 static void bash_offers_every_option_and_action(void **state)
 {
         (void)state;
@@ -62,7 +80,7 @@ static void zsh_and_fish_offer_every_option_and_action(void **state)
                 for (const struct command_option *option = (*each)->options; option->name;
                      option++) {
                         snprintf(wanted, sizeof wanted, "--%s%s[", option->name,
-                                 option->value ? "=" : "");
+                                 option->value && option->value[0] != '[' ? "=" : "");
                         check_has(part, wanted);
                         snprintf(wanted, sizeof wanted, "'__fish_seen_subcommand_from %s' -l %s",
                                  (*each)->name, option->name);
@@ -224,6 +242,7 @@ static int close_folder(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(every_command_has_json),
                 cmocka_unit_test(bash_offers_every_option_and_action),
                 cmocka_unit_test(zsh_and_fish_offer_every_option_and_action),
                 cmocka_unit_test(bash_completes),
