@@ -19,7 +19,7 @@ static const struct command_option options[] = {
         {"tenant", 't', "PATH", "whose work it is; the default is the context's, or BERTH_TENANT"},
         {"class", 0, "NAME", "service class; the default is the policy's"},
         {"name", 0, "NAME", "what it is called; the default is the program's name"},
-        {"devices", 'd', "N", "whole devices of each member, 0 to 16"},
+        {"devices", 'd', "N", "whole devices of each member, 0 to 16; 1 where nothing is asked for"},
         {"model", 0, "MODEL", "of the devices: H100-80, or a pattern: 'H100*'"},
         {"profile", 0, "NAME", "a slice of this profile instead: 3g.40gb"},
         {"memory", 0, "SIZE", "a part with so much device memory instead: 40Gi"},
