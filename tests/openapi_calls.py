@@ -320,6 +320,8 @@ def see_pool(berthd, ids, viewer):
 def change_pool(berthd):
     by = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
     berthd.ask("postDrain", path={"node": "gpu-02"}, body={"by": by})
+    berthd.ask("postDrain", path={"node": "gpu-02"}, body={"by": "2h"})
+    berthd.ask("postDrain", 400, path={"node": "gpu-02"}, body={"by": "soon"})
     berthd.ask("postDrain", path={"node": "lab-01"}, body={})
     berthd.ask("postDrain", 404, path={"node": "none"}, body={})
     for node in ("gpu-02", "lab-01"):
