@@ -71,6 +71,8 @@ static void a_store_is_checked_exported_imported_copied_and_shrunk(void **state)
                 {"replay --log @pool.db --policy @p.yaml", 0, "Of 24 jobs 0 start earlier, 0 later",
                  ""},
                 {"replay --log @pool.db --policy @q.yaml", 0, "0 -> 12", ""},
+                {"replay --log @pool.db --policy @q.yaml", 0, "starts that change:\nworkload", ""},
+                {"replay --log @pool.db --policy @q.yaml", 0, "Z  refused  a\n", ""},
         };
         check_rows(rows, ARRAY_LEN(rows), path_of(""));
         assert_int_equal(run_line("replay --log @pool.db --policy @q.yaml --json -", path_of("")),
