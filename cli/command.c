@@ -323,7 +323,7 @@ int command_main(int argc, char **argv)
         }
         int rc = command_parse(command, argc - 1, argv + 1, &call, &err);
         if (rc == 1) {
-                command_help(command, stdout);
+                command_help_show(command);
                 return EXIT_FINE;
         }
         if (rc < 0) {

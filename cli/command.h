@@ -130,4 +130,6 @@ int command_main(int argc, char **argv);
 
 void command_usage(const struct command *command, FILE *file);  /* a line for each action */
 void command_help(const struct command *command, FILE *file);
+/* The same, or with NULL command_list(), to standard output, no wider than it is. */
+void command_help_show(const struct command *command);
 void command_list(FILE *file);                                  /* help of the whole program */

@@ -1,5 +1,8 @@
 #include "cli/policy.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -137,6 +140,22 @@ static int run_check(const struct command_call *call, struct job *job, struct er
         return policy_print(job->policies[0], job->models, job->pool, output_width(), stdout, err);
 }
 
+static int show_diff(const struct job *job, struct err *err)
+{
+        char *text = NULL;
+        size_t size = 0;
+        FILE *file = open_memstream(&text, &size);
+
+        if (!file)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        policy_print_diff(job->policies[0]->tenancy, job->policies[1]->tenancy, job->models, file);
+        int rc = fclose(file) == 0 ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+        if (rc == 0)
+                screen_put_wrapped(text, size, screen_look().width, stdout);
+        free(text);
+        return rc;
+}
+
 static int run_diff(const struct command_call *call, struct job *job, struct err *err)
 {
         int rc;
@@ -148,9 +167,7 @@ static int run_diff(const struct command_call *call, struct job *job, struct err
                 return json_out_file(policy_diff_json(job->policies[0]->tenancy,
                                                       job->policies[1]->tenancy, job->models),
                                      "-", err);
-        policy_print_diff(job->policies[0]->tenancy, job->policies[1]->tenancy, job->models,
-                          stdout);
-        return 0;
+        return show_diff(job, err);
 }
 
 static int run_job(const struct command_call *call, struct job *job, enum exit_code *ret_code,

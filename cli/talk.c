@@ -337,8 +337,10 @@ int talk_show_text(const struct command_call *call, struct text *path)
                 rc = err_set(&err, ERR_RANGE, "what is asked for is too long");
         if (rc == 0)
                 rc = talk_get(&talk, path->bytes, &answer, &err);
-        if (rc == 0)
+        if (rc == 0 && talk_is_json(&talk))
                 talk_put(&answer, stdout);
+        else if (rc == 0)
+                screen_put_wrapped(answer.body, answer.size, talk.screen.width, stdout);
         client_answer_done(&answer);
         text_done(path);
         return talk_close(&talk, rc, &err);

@@ -277,6 +277,38 @@ static void lists_that_are_empty_say_so(void **state)
         }
 }
 
+static void long_lines_are_broken_at_blanks(void **state)
+{
+        (void)state;
+        static const struct {
+                size_t width;
+                const char *text, *broken;
+        } rows[] = {
+                {80, "short\n\nlines\n", "short\n\nlines\n"},
+                {80, "no end", "no end\n"},
+                {9, "a sentence of words\n", "a\nsentence\nof words\n"},
+                {5, "incomprehensible\n", "incomprehensible\n"},
+                {40, "asks for   4 x 8 devices, class training; as spare\n",
+                 "asks for   4 x 8 devices, class\n           training; as spare\n"},
+                {40, "  -d, --devices N  whole devices of each member\n",
+                 "  -d, --devices N  whole devices of each\n                   member\n"},
+                {40, "    there: somebody, 8 devices, protected\n",
+                 "    there: somebody, 8 devices,\n    protected\n"},
+                {50, "where                               nodes  nodes by reason\n",
+                 "where                               nodes\n    nodes by reason\n"},
+                {4, "\xc3\xa4\xc3\xb6 \xc3\xbc x\n", "\xc3\xa4\xc3\xb6 \xc3\xbc\nx\n"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                char *text = NULL;
+                size_t size = 0;
+                FILE *file = open_memstream(&text, &size);
+                screen_put_wrapped(rows[i].text, strlen(rows[i].text), rows[i].width, file);
+                fclose(file);
+                assert_string_equal(text, rows[i].broken);
+                free(text);
+        }
+}
+
 static void long_words_are_cut_between_characters(void **state)
 {
         (void)state;
@@ -304,6 +336,7 @@ int main(void)
                 cmocka_unit_test(alerts_are_told_in_words),
                 cmocka_unit_test(a_report_tells_waits_causes_and_losses),
                 cmocka_unit_test(lists_that_are_empty_say_so),
+                cmocka_unit_test(long_lines_are_broken_at_blanks),
                 cmocka_unit_test(long_words_are_cut_between_characters),
         };
         setlocale(LC_CTYPE, "C.UTF-8");
