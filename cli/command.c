@@ -302,6 +302,22 @@ const char *command_each(const struct command_call *call, const char *option, si
 
 /* ---- the program ---- */
 
+/* `berth --context lab status`, as one writes it for other programs, is `berth status --context
+ * lab`. */
+static void put_command_first(int argc, char **argv)
+{
+        int count = str_equal(argv[1], "--context")               ? 2
+                    : strncmp(argv[1], "--context=", 10) == 0 ? 1
+                                                                  : 0;
+
+        if (count == 0 || argc <= 1 + count)
+                return;
+        char *option[2] = {argv[1], argv[2]}, *name = argv[1 + count];
+        argv[1] = name;
+        for (int i = 0; i < count; i++)
+                argv[2 + i] = option[i];
+}
+
 int command_main(int argc, char **argv)
 {
         struct command_call call;
@@ -311,6 +327,7 @@ int command_main(int argc, char **argv)
                 command_list(stderr);
                 return EXIT_BAD_INPUT;
         }
+        put_command_first(argc, argv);
         const char *name = argv[1];
         if (str_equal(name, "--help") || str_equal(name, "-h"))
                 name = "help";

@@ -145,7 +145,7 @@ static int submit(struct talk *talk, const struct work *work, struct err *err)
                 talk->code = EXIT_BAD_INPUT;
         if (rc < 0 && talk->code != EXIT_NO_ANSWER)
                 documents_blame(work->documents ? work->documents->path : NULL, err);
-        if (rc == 0 && (waits || !talk_is_json(talk)))
+        if (rc == 0 && (waits || is_dry || !talk_is_json(talk)))
                 rc = talk_parse(talk, &answer, &value, err);
         if (rc == 0 && !waits && talk_is_json(talk))
                 talk_put(&answer, stdout);
@@ -155,6 +155,8 @@ static int submit(struct talk *talk, const struct work *work, struct err *err)
                 rc = status_print_line(value, talk, stdout, err);
         else if (rc == 0)
                 rc = wait_for(talk, value, err);
+        if (rc == 0 && is_dry && submit_would_be_refused(value))
+                talk->code = EXIT_BAD_INPUT;    /* as the submission itself would end */
         json_decref(value);
         client_answer_done(&answer);
         return rc;

@@ -121,6 +121,11 @@ static void answer_refused(struct call *call, struct submission *submission,
                 (void)err_set(&err, ERR_INPUT, "workload '%s' is refused, %s: %s",
                               submission->document->name, verdict_name(record->verdict),
                               explain_summary(record, &names, text));
+                size_t used = strlen(err.text);
+                if (record->has_possible)
+                        (void)snprintf(err.text + used, sizeof err.text - used,
+                                       " It could hold %s.",
+                                       explain_request_text(&record->possible, &names, text));
         }
         problem_answer(call->exchange, 422, &err, extra);
         json_decref(extra);

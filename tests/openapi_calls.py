@@ -173,7 +173,9 @@ def submit(berthd):
     berthd.ask("postWorkload", 409, headers={"Idempotency-Key": "many"}, body=document("other"))
     berthd.ask("postWorkload", 201, body={"kind": "Workload", "name": "json", "tenant": "alpha",
                                           "each": {"devices": 1, "model": "H100-80"}})
-    berthd.ask("postWorkload", 422, body=document("never", "{devices: 15}"))
+    never = berthd.ask("postWorkload", 422, body=document("never", "{devices: 15}"))
+    if "It could hold " not in never["detail"]:
+        berthd.findings.append(f"postWorkload: it does not say what could be: {never}")
     berthd.ask("postWorkload", 400, body="kind: Nothing\n")
     put_work(berthd)
     return ids

@@ -90,6 +90,11 @@ static void the_pool_is_shown(void **state)
                 {"top --once --every 1ms", 2, "", "--every: "},
                 {"policy show", 0, "# revision 1\nkind: Policy\n", ""},
                 {"policy show --json", 0, "\"document\": \"kind: Policy\\n", ""},
+                {"submit -n --tenant web --class batch -d 8 --members 99 -- sleep 1", 2,
+                 "possible:  at most ", ""},
+                {"submit -n --json --tenant web --class batch -d 8 --members 99 -- sleep 1", 2,
+                 "\"NEVER\"", ""},
+                {"--context nowhere pool", 2, "", "nowhere"},
                 {"context show --json", 0, "\"url\": \"unix:", ""},
                 {"context list --json", 0, "\"contexts\": []", ""},
         };
