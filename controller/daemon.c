@@ -50,6 +50,7 @@ void daemon_say(const char *event, const char *format, ...)
 {
         va_list arguments;
 
+        flockfile(stderr);              /* the writer's thread speaks, too */
         fprintf(stderr, "berthd: %s", event);
         if (format[0])
                 fputc(' ', stderr);
@@ -57,16 +58,41 @@ void daemon_say(const char *event, const char *format, ...)
         vfprintf(stderr, format, arguments);
         va_end(arguments);
         fputc('\n', stderr);
+        funlockfile(stderr);
 }
 
 /* ---- events ---- */
 
-/* From the writer's thread. */
+/* That it still fails is not said again every second: /healthz does. */
+static void say_of_store(const struct writer_event *event)
+{
+        switch (event->kind) {
+        case WRITER_EVENT_FAILED:
+                daemon_say("store failed:",
+                           "%s; nothing is acknowledged until it is mended, reads go on",
+                           event->err->text);
+                break;
+        case WRITER_EVENT_RECOVERED:
+                daemon_say("store works again:", "requests are taken");
+                break;
+        case WRITER_EVENT_CHECKPOINT_FAILED:
+                daemon_say("warning:", "%s; what is committed is safe, and the WAL grows",
+                           event->err->text);
+                break;
+        case WRITER_EVENT_COMMITTED:
+        case WRITER_EVENT_STILL_FAILED:
+        case WRITER_EVENTS_END:
+                break;
+        }
+}
+
+/* From the writer's thread; without an event, from the loop itself. */
 static void wake(void *arg, const struct writer_event *event)
 {
         struct daemon *daemon = arg;
 
-        (void)event;
+        if (event)
+                say_of_store(event);
         (void)uv_async_send(&daemon->committed);
 }
 
@@ -120,6 +146,21 @@ static void retry_if_due(struct daemon *daemon, int64_t now_ms)
         (void)uv_async_send(&daemon->committed);
 }
 
+/* What is wrong with it is said, and what was there stays. A store that takes nothing now, or a
+ * revision that is not on the disk yet, is waited for. */
+static void read_policy_if_due(struct daemon *daemon)
+{
+        struct err err;
+        int rc;
+
+        if (!daemon->policy_due || core_may_act(daemon->live.core, NULL) < 0)
+                return;
+        rc = daemon_put_policy_file(daemon, &err);
+        daemon->policy_due = rc == -ERR_EXISTS;
+        if (rc < 0 && !daemon->policy_due)
+                daemon_say("policy not taken:", "%s", err.text);
+}
+
 static void on_tick(uv_timer_t *timer)
 {
         struct daemon *daemon = timer->data;
@@ -128,6 +169,7 @@ static void on_tick(uv_timer_t *timer)
 
         (void)activation_alive();
         retry_if_due(daemon, now_ms);
+        read_policy_if_due(daemon);
         if (core_may_act(daemon->live.core, &err) == 0 &&
             live_tick(&daemon->live, now_ms, &err) < 0)
                 daemon_say("tick failed:", "%s", err.text);
@@ -221,14 +263,16 @@ static void on_hangup(uv_signal_t *signal, int number)
 
         (void)number;
         daemon_say("reading anew:", "a signal came");
+        (void)activation_reloading();
         if (options->tls_certificate &&
             (tls_files_read(options->tls_certificate, options->tls_key, options->client_ca,
                             authority_certificate(daemon->api.authority), &files, &err) < 0 ||
              http_tls_set(daemon->http, &files.tls, &err) < 0))
                 daemon_say("certificate not taken:", "%s", err.text);
         tls_files_done(&files);
-        if (options->policy && daemon_put_policy_file(daemon, &err) < 0)
-                daemon_say("policy not taken:", "%s", err.text);
+        daemon->policy_due = options->policy != NULL;
+        read_policy_if_due(daemon);
+        (void)activation_ready(NULL);
 }
 
 /* A person is to look at it. */
