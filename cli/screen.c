@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/num.h"
 #include "base/str.h"
 
 #define WIDTH_LEAST 40
@@ -28,6 +29,19 @@ struct screen screen_look(void)
         }
         screen.has_colour = !(no_color && no_color[0]) && term && !str_equal(term, "dumb");
         return screen;
+}
+
+size_t screen_text_width(void)
+{
+        struct winsize size;
+        const char *text = getenv("COLUMNS");
+        uint64_t columns = 100;
+
+        if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+                return size.ws_col;
+        if (text)
+                (void)num_u64(text, 20, 10000, &columns, NULL);
+        return (size_t)columns;
 }
 
 const char *screen_on(const struct screen *screen, enum tone tone)

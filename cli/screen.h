@@ -35,6 +35,10 @@ enum tone {
 /* Of standard output. */
 struct screen screen_look(void);
 
+/* How wide a text may be that is to be read as a whole, wherever it goes: the terminal's columns,
+ * or what COLUMNS says (20 to 10,000), or 100. */
+size_t screen_text_width(void);
+
 /* Begins and ends a tone: "" without colour. */
 const char *screen_on(const struct screen *screen, enum tone tone);
 const char *screen_off(const struct screen *screen, enum tone tone);

@@ -10,9 +10,9 @@
 #include "base/num.h"
 #include "base/str.h"
 #include "cli/command.h"
+#include "cli/talk.h"
 
 #define DEVICES_MAX   16
-#define MEMBERS_MAX   4096
 #define WORKDIR_MAX   4096
 #define WORK_NAME_MAX 64
 
@@ -176,7 +176,7 @@ static int make_head(const struct command_call *call, const char *tenant, json_t
                 return no_utf8("an option", err);
         if (command_value(call, "hold") && json_object_set_new(document, "hold", json_true()) < 0)
                 return err_set(err, ERR_NOMEM, "out of memory");
-        return set_number(document, call, "members", MEMBERS_MAX, err);
+        return set_number(document, call, "members", TALK_MEMBERS_MAX, err);
 }
 
 int submit_short(const struct command_call *call, const char *tenant, json_t **ret_document,

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "cli/stop.h"
@@ -358,6 +359,29 @@ int talk_act(const struct command_call *call, const struct talk_change *change, 
         if (rc == 0)
                 rc = put(&talk, &answer, print, &err);
         client_answer_done(&answer);
+        return talk_close(&talk, rc, &err);
+}
+
+static int check_member(const char *member, struct err *err)
+{
+        uint64_t number;
+        int rc = member ? num_u64(member, 0, TALK_MEMBERS_MAX - 1, &number, err) : 0;
+
+        return rc < 0 ? err_prefix(err, "--member") : 0;
+}
+
+int talk_with_member(const struct command_call *call, talk_body *body)
+{
+        struct err err = {0};
+        struct talk talk;
+        int rc = talk_open(call, &talk, &err);
+
+        if (rc == 0)
+                rc = check_member(command_value(call, "member"), &err);
+        if (rc == 0) {
+                stop_catch(talk.client);
+                rc = body(&talk, &err);
+        }
         return talk_close(&talk, rc, &err);
 }
 

@@ -13,6 +13,7 @@
 #include "controller/nodes.h"
 #include "controller/terms.h"
 #include "controller/works.h"
+#include "engine/contact.h"
 #include "engine/explain.h"
 #include "engine/queue.h"
 #include "proto/explain_text.h"
@@ -114,9 +115,23 @@ static bool lies_silent(const struct state *state, uint64_t id)
 
         for (uint32_t at = slot == NONE ? NONE : state->workloads[slot].first_member; at != NONE;
              at = state->members[at].next)
-                if (state->nodes[state->members[at].node].status == NODE_DOWN)
+                if (node_is_down(&state->nodes[state->members[at].node]))
                         return true;
         return false;
+}
+
+/* Of what is placed: what the engine's explanation does not know; NULL: nothing. */
+static const char *trouble_of(const struct state *state, uint64_t id)
+{
+        uint32_t slot = state_workload(state, id);
+
+        if (slot != NONE && workload_is_torn(state, &state->workloads[slot]))
+                return "A part of it is lost: a device broke, or its node was given up. What is "
+                       "left is being ended, and then it waits again.";
+        if (lies_silent(state, id))
+                return "Its node is silent. It keeps its place until the node is back, or an "
+                       "operator gives it up.";
+        return NULL;
 }
 
 static json_t *places_of(const struct live *live, const struct work *work, uint32_t slot)
@@ -139,7 +154,8 @@ static json_t *places_of(const struct live *live, const struct work *work, uint3
                 view_set(place, "phase",
                     json_string(live->simulated
                                         ? "running"
-                                : state->nodes[member->node].status == NODE_DOWN
+                                : !member_may_run(state, member) ? "lost"
+                                : node_is_down(&state->nodes[member->node])
                                         ? "lost_contact"
                                         : phase_name(work->members[member->number].phase)));
                 (void)json_array_insert_new(places, 0, place);
@@ -192,10 +208,10 @@ static const char *summary_of(struct live *live, const struct work *work,
                               const struct explanation *record, char text[EXPLAIN_TEXT_MAX])
 {
         const struct explain_names names = names_of(live);
+        const char *trouble = trouble_of(core_state(live->core), work->id);
 
-        if (lies_silent(core_state(live->core), work->id))
-                return "Its node is silent. It keeps its place until the node is back, or an "
-                       "operator gives it up.";
+        if (trouble)
+                return trouble;
         if (str_equal(view_state(live, work), "starting"))
                 return "It has its place, and its processes are being started.";
         return explain_summary(record, &names, text);

@@ -255,7 +255,7 @@ static const char *node_word(const struct node *node)
 
         if (!node)
                 word = WORD_EXPECTED;
-        else if (node->status == NODE_DOWN)
+        else if (node_is_down(node))
                 word = WORD_DOWN;
         else if (node->desc.drained)
                 word = node->first_member == NONE ? WORD_DRAINED : WORD_DRAINING;
