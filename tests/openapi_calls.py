@@ -388,6 +388,7 @@ def tokens(berthd):
             for _ in range(2)]
     berthd.ask("postToken", 201, body={"role": "agent", "node": "gpu-01"})
     berthd.ask("postToken", 400, body={"role": "king"})
+    berthd.ask("postToken", 400, body={**wish, "tenant": "zebra"})  # which vera is not of
     last = berthd.ask("postToken", 201, body=wish)["id"]
     berthd.ask("getTokens")
     berthd.ask("getTokens", query={"principal": "vera"})
