@@ -168,6 +168,10 @@ def submit(berthd):
            "sliced": post("sliced", slices, more="class: notebook\n"),
            "shared": post("shared", shares, more="class: notebook\n")}
     berthd.ask("postWorkload", query={"dry_run": "true"}, body=document("try"))
+    wide = berthd.ask("postWorkload", query={"dry_run": "true"},
+                      body=document("wide", "{devices: 4}"))
+    if [row["model"] for row in wide["price"]["models"]] != ["H100-80"]:
+        berthd.findings.append(f"a price where it could never lie: {wide['price']}")
     berthd.ask("postWorkload", 201, headers={"Idempotency-Key": "many", "Berth-Reason": "a test"},
                body=document("many", more="array: 0-3\n"))
     berthd.ask("postWorkload", 409, headers={"Idempotency-Key": "many"}, body=document("other"))
