@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "controller/alerts.h"
 #include "controller/api_handlers.h"
 #include "controller/crash.h"
@@ -31,6 +32,9 @@
 #include "store/rollup.h"
 #include "store/store.h"
 
+#define BEHIND_EVERY_MS    2
+#define BEHIND_PARTS       16           /* of the time of a busy loop, they have one */
+#define BEHIND_NS          500000       /* at one go */
 #define PLAY_EVERY_MS      20           /* simulated nodes */
 #define LOOK_EVERY_MS      250          /* after the worker */
 #define RETRY_EVERY_MS     1000         /* a store that has failed */
@@ -46,6 +50,7 @@ void daemon_say(const char *event, const char *format, ...)
 {
         va_list arguments;
 
+        flockfile(stderr);              /* the writer's thread speaks, too */
         fprintf(stderr, "berthd: %s", event);
         if (format[0])
                 fputc(' ', stderr);
@@ -53,16 +58,41 @@ void daemon_say(const char *event, const char *format, ...)
         vfprintf(stderr, format, arguments);
         va_end(arguments);
         fputc('\n', stderr);
+        funlockfile(stderr);
 }
 
 /* ---- events ---- */
 
-/* From the writer's thread. */
+/* That it still fails is not said again every second: /healthz does. */
+static void say_of_store(const struct writer_event *event)
+{
+        switch (event->kind) {
+        case WRITER_EVENT_FAILED:
+                daemon_say("store failed:",
+                           "%s; nothing is acknowledged until it is mended, reads go on",
+                           event->err->text);
+                break;
+        case WRITER_EVENT_RECOVERED:
+                daemon_say("store works again:", "requests are taken");
+                break;
+        case WRITER_EVENT_CHECKPOINT_FAILED:
+                daemon_say("warning:", "%s; what is committed is safe, and the WAL grows",
+                           event->err->text);
+                break;
+        case WRITER_EVENT_COMMITTED:
+        case WRITER_EVENT_STILL_FAILED:
+        case WRITER_EVENTS_END:
+                break;
+        }
+}
+
+/* From the writer's thread; without an event, from the loop itself. */
 static void wake(void *arg, const struct writer_event *event)
 {
         struct daemon *daemon = arg;
 
-        (void)event;
+        if (event)
+                say_of_store(event);
         (void)uv_async_send(&daemon->committed);
 }
 
@@ -116,6 +146,21 @@ static void retry_if_due(struct daemon *daemon, int64_t now_ms)
         (void)uv_async_send(&daemon->committed);
 }
 
+/* What is wrong with it is said, and what was there stays. A store that takes nothing now, or a
+ * revision that is not on the disk yet, is waited for. */
+static void read_policy_if_due(struct daemon *daemon)
+{
+        struct err err;
+        int rc;
+
+        if (!daemon->policy_due || core_may_act(daemon->live.core, NULL) < 0)
+                return;
+        rc = daemon_put_policy_file(daemon, &err);
+        daemon->policy_due = rc == -ERR_EXISTS;
+        if (rc < 0 && !daemon->policy_due)
+                daemon_say("policy not taken:", "%s", err.text);
+}
+
 static void on_tick(uv_timer_t *timer)
 {
         struct daemon *daemon = timer->data;
@@ -124,6 +169,7 @@ static void on_tick(uv_timer_t *timer)
 
         (void)activation_alive();
         retry_if_due(daemon, now_ms);
+        read_policy_if_due(daemon);
         if (core_may_act(daemon->live.core, &err) == 0 &&
             live_tick(&daemon->live, now_ms, &err) < 0)
                 daemon_say("tick failed:", "%s", err.text);
@@ -136,13 +182,26 @@ static void on_tick(uv_timer_t *timer)
         retain_if_due(daemon, now_ms);
 }
 
+/* Often while somebody is behind, a little each time. */
+static void on_behind(uv_timer_t *timer)
+{
+        struct daemon *daemon = timer->data;
+        int64_t begin_ns = time_monotonic_ns();
+
+        events_step(daemon->events, api_now_ms(), share_left_ns(&daemon->behind_share, begin_ns));
+        share_spend(&daemon->behind_share, time_monotonic_ns() - begin_ns);
+        if (events_any_behind(daemon->events))
+                (void)uv_timer_start(timer, on_behind, BEHIND_EVERY_MS, 0);
+}
+
 static void on_play(uv_timer_t *timer)
 {
         struct daemon *daemon = timer->data;
         int64_t now_ms = api_now_ms();
         struct err err;
 
-        events_step(daemon->events, now_ms);
+        if (!uv_is_active((const uv_handle_t *)&daemon->behind))
+                on_behind(&daemon->behind);
         if (core_may_act(daemon->live.core, NULL) < 0)
                 return;
         if (daemon->live.simulated &&
@@ -188,6 +247,7 @@ static void on_signal(uv_signal_t *signal, int number)
         events_end_all(daemon->events);
         worker_end(daemon->worker);
         (void)uv_timer_stop(&daemon->tick);
+        (void)uv_timer_stop(&daemon->behind);
         (void)uv_timer_start(&daemon->play, on_ending, 0, PLAY_EVERY_MS);
 }
 
@@ -203,14 +263,16 @@ static void on_hangup(uv_signal_t *signal, int number)
 
         (void)number;
         daemon_say("reading anew:", "a signal came");
+        (void)activation_reloading();
         if (options->tls_certificate &&
             (tls_files_read(options->tls_certificate, options->tls_key, options->client_ca,
                             authority_certificate(daemon->api.authority), &files, &err) < 0 ||
              http_tls_set(daemon->http, &files.tls, &err) < 0))
                 daemon_say("certificate not taken:", "%s", err.text);
         tls_files_done(&files);
-        if (options->policy && daemon_put_policy_file(daemon, &err) < 0)
-                daemon_say("policy not taken:", "%s", err.text);
+        daemon->policy_due = options->policy != NULL;
+        read_policy_if_due(daemon);
+        (void)activation_ready(NULL);
 }
 
 /* A person is to look at it. */
@@ -284,6 +346,17 @@ static int load_authority(struct daemon *daemon, struct err *err)
         return authority_load(path, &daemon->api.authority, err);
 }
 
+static void say_unread(const struct daemon *daemon)
+{
+        struct alerts_figures figures = alerts_figures(daemon->live.alerts);
+
+        if (figures.unread > 0)
+                daemon_say("alerts left out:",
+                           "rows=%u first=%" PRIu64 ": they cannot be read; what is still so is "
+                           "raised anew",
+                           figures.unread, figures.unread_id);
+}
+
 static int open_live(struct daemon *daemon, struct err *err)
 {
         const struct daemon_options *options = daemon->options;
@@ -334,6 +407,7 @@ static int open_live(struct daemon *daemon, struct err *err)
                    " workloads=%" PRIu64 " ms=%" PRId64,
                    options->store, told.snapshot_seq, told.records, told.facts, told.workloads,
                    told.took_ms);
+        say_unread(daemon);
         return daemon_put_documents(daemon, err);
 }
 
@@ -343,11 +417,13 @@ static void start_clock(struct daemon *daemon)
 
         (void)uv_timer_init(&daemon->loop, &daemon->tick);
         (void)uv_timer_init(&daemon->loop, &daemon->play);
+        (void)uv_timer_init(&daemon->loop, &daemon->behind);
+        share_init(&daemon->behind_share, &daemon->loop, BEHIND_PARTS, BEHIND_NS);
         (void)uv_signal_init(&daemon->loop, &daemon->term);
         (void)uv_signal_init(&daemon->loop, &daemon->interrupt);
         (void)uv_signal_init(&daemon->loop, &daemon->hangup);
-        daemon->tick.data = daemon->play.data = daemon->term.data = daemon->interrupt.data =
-                daemon->hangup.data = daemon;
+        daemon->tick.data = daemon->play.data = daemon->behind.data = daemon->term.data =
+                daemon->interrupt.data = daemon->hangup.data = daemon;
         (void)uv_timer_start(&daemon->tick, on_tick, 0, tick_ms);
         (void)uv_timer_start(&daemon->play, on_play, PLAY_EVERY_MS, PLAY_EVERY_MS);
         (void)uv_signal_start(&daemon->term, on_signal, SIGTERM);

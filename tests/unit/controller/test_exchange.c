@@ -108,6 +108,8 @@ static void work_ends_as_its_processes_did(void **state)
         world_row(&world, badly, is, detail);
         assert_string_equal(is, "failed");
         check_has(detail, "\"exit_code\":3");
+        world_row(&world, refused, is, detail);
+        assert_null(strstr(detail, "exit_code"));       /* it never ran */
         report("n1", run(well, 0, WELL));       /* late, and again */
         expect_row(well, "succeeded");
 }
