@@ -26,8 +26,10 @@ struct daemon {
         struct metrics *metrics;
         struct http_server *http;
         struct worker *worker;          /* NULL: none */
-        uint64_t snapshot_seq;          /* when the newest one was begun */
+        uint64_t snapshot_seq;          /* when the newest one was begun; */
+        int64_t snapshot_day;           /* ... in days since 1970 */
         int64_t retried_ms, retain_at_ms;
+        bool policy_due;                /* its file is to be read again */
         int64_t end_by_ms;              /* 0: nobody has asked it to end */
         char crash_file[4096];
         struct guarded guarded;
