@@ -424,15 +424,17 @@ def events_of(world, token, query, count):
     who = f"Authorization: Bearer {world.tokens[token]}\r\n" if token else ""
     connection.sendall(f"GET /v1/events?after=0{query} HTTP/1.1\r\nHost: x\r\n{who}\r\n"
                        .encode())
-    came, events, end = b"", {}, time.monotonic() + 1
+    came, events, end = b"", [], time.monotonic() + 1
     while len(events) < count and select.select([connection], [], [],
                                                 max(end - time.monotonic(), 0))[0]:
         came += connection.recv(65536)
-        events = {number: (name.decode(), {**json.loads(data), "id": number})
+        events = [(name.decode(), {**json.loads(data), "id": int(number)})
                   for number, name, data in
-                  re.findall(rb"id:(\d+)\nevent:(attached|detached)\ndata:(.*)\n\n", came)}
+                  re.findall(rb"id:(\d+)\nevent:(attached|detached)\ndata:(.*)\n\n", came)]
     connection.close()
-    return list(events.values())
+    ids = [data["id"] for _, data in events]
+    assert ids == sorted(set(ids)), f"events come twice, or not in order: {events}"
+    return events
 
 
 def events_tell_of_it(world):
