@@ -42,7 +42,6 @@ struct alerts {
         struct map by_name;             /* pending and firing ones, by alert_key() */
         uint64_t next_id;
         struct webhook *webhook;        /* NULL: the policy never had one */
-        int64_t webhook_pause_ms;
         bool is_keeping;                /* an act of ours is on its way */
         int64_t looked_ms, queue_looked_ms;
         int64_t restores_looked_ms;     /* when the store's days were last asked, ... */
