@@ -39,7 +39,7 @@ struct alerts {
         struct entry *entries;
         uint32_t count, room;           /* entries ever used; allocated */
         uint32_t unused;                /* of them not used now */
-        struct map by_name;             /* pending and firing ones, by alert_key() */
+        struct map by_name;             /* pending and firing ones, by kind and subject */
         uint64_t next_id;
         struct webhook *webhook;        /* NULL: the policy never had one */
         bool is_keeping;                /* an act of ours is on its way */

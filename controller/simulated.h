@@ -8,7 +8,6 @@
 
 #include <stdint.h>
 
-struct act;
 struct err;
 struct live;
 struct workload_doc;

@@ -175,7 +175,7 @@ int explain_groups(struct explainer *x, const struct asking *asking, const struc
                    struct explanation *explanation, struct err *err);
 int explain_position(struct explainer *x, const struct asking *asking, struct explanation *ret,
                      struct err *err);
-/* Cuts explain_nearest() into what changes a request, and the rest. Adds to ret->nearest. */
+/* explain_nearest.c: unblocks that change the request, and the others; added to ret->nearest. */
 void nearest_requests(struct explainer *x, struct explanation *ret);
 void nearest_others(struct explainer *x, const struct asking *asking, struct explanation *ret);
 struct explained_unblock *nearest_add(struct explanation *ret, enum unblock_kind kind,

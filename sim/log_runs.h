@@ -9,7 +9,6 @@
 
 #include "base/map.h"
 
-struct err;
 struct fact;
 struct state;
 struct workload;
