@@ -47,6 +47,9 @@ bench-policy: build      ## what a policy costs: plans, placing with 200 tenants
 bench-recovery: build    ## how long berthd takes to come back with a million facts and 10,000 live jobs
 	@python3 bench/recovery.py $(BUILD)
 
+bench-review: build      ## how long a submit waits while somebody asks for a review of a year
+	@python3 bench/review.py $(BUILD)
+
 bench-slurm: build       ## the same 10,000 jobs to Slurm and to berth; skipped where Slurm is not installed
 	@python3 bench/slurm.py $(BUILD)
 

@@ -103,6 +103,8 @@ struct run_spec {
         struct run_device *devices;
         uint64_t cpu_milli, ram_mib;    /* 0 = not limited */
         uint32_t rank, world;
+        bool is_task;                   /* of an array, and which one */
+        uint32_t array_index;
         const char **addresses;         /* of all members, by rank */
         bool go;                        /* the barrier is open */
         const char *checkpoint_signal;  /* "" = none */

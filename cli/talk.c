@@ -284,7 +284,7 @@ bool talk_is_json(const struct talk *talk)
         for (const struct command_option *option = talk->call->command->options; option->name;
              option++)
                 if (strcmp(option->name, "json") == 0)
-                        return !option->value && command_value(talk->call, "json");
+                        return command_value(talk->call, "json");
         return false;
 }
 
@@ -338,8 +338,10 @@ int talk_show_text(const struct command_call *call, struct text *path)
                 rc = err_set(&err, ERR_RANGE, "what is asked for is too long");
         if (rc == 0)
                 rc = talk_get(&talk, path->bytes, &answer, &err);
-        if (rc == 0)
+        if (rc == 0 && talk_is_json(&talk))
                 talk_put(&answer, stdout);
+        else if (rc == 0)
+                screen_put_wrapped(answer.body, answer.size, talk.screen.width, stdout);
         client_answer_done(&answer);
         text_done(path);
         return talk_close(&talk, rc, &err);

@@ -412,7 +412,9 @@ const struct alert *alerts_next(const struct alerts *alerts, uint32_t *cursor)
 
 struct alerts_figures alerts_figures(const struct alerts *alerts)
 {
-        struct alerts_figures figures = {.left_out = alerts->left_out};
+        struct alerts_figures figures = {.left_out = alerts->left_out,
+                                         .unread = alerts->unread,
+                                         .unread_id = alerts->unread_id};
         struct webhook_figures posted = {0};
 
         if (alerts->webhook)

@@ -76,8 +76,9 @@ struct alert {
         char acknowledged_by[WHO_NAME_MAX], reason[ALERT_REASON_MAX];
 };
 
-/* Those of the store come back. `live` and `version` (the program's own) are borrowed. 0, -ERR_IO,
- * -ERR_INPUT (a row that cannot be), -ERR_NOMEM. */
+/* Those of the store come back. A row that cannot be read is left out and counted (`unread` of
+ * alerts_figures()): what it was about is raised anew if it is still so. `live` and `version` (the
+ * program's own) are borrowed. 0, -ERR_IO, -ERR_NOMEM. */
 int alerts_new(struct live *live, const char *version, struct alerts **ret_alerts,
                struct err *err);
 void alerts_free(struct alerts *alerts);                /* NULL is fine; after the core */
@@ -122,6 +123,8 @@ const char *alert_amount_text(enum alert_kind kind, int64_t amount, char buf[ALE
 struct alerts_figures {
         uint32_t firing[ALERT_KINDS_END], unacknowledged;
         uint64_t left_out;              /* for which there was no room */
+        uint32_t unread;                /* rows of the store that could not be read at the start */
+        uint64_t unread_id;             /* ... the first of them */
         uint64_t posted, failed;        /* of the webhook: deliveries, tries that failed */
         uint64_t given_up;              /* changes that it refused too often */
         uint32_t waiting;               /* changes that it has not got yet */

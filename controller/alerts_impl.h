@@ -51,6 +51,8 @@ struct alerts {
         uint64_t commits, commit_us;    /* of the writer at the last look */
         struct alert_rules usual;       /* without a policy */
         uint64_t left_out;
+        uint32_t unread;
+        uint64_t unread_id;
 };
 
 /* ---- alerts.c ---- */

@@ -183,9 +183,11 @@ static int see_row(void *arg, const struct object *object, struct err *err)
         struct alerts *alerts = arg;
         struct entry entry, *added;
 
-        if (!read_row(object, &entry))
-                return err_set(err, ERR_INPUT, "alert %" PRIu64 " of the store cannot be read",
-                               object->id);
+        if (!read_row(object, &entry)) {
+                if (alerts->unread++ == 0)
+                        alerts->unread_id = object->id;
+                return 0;               /* no reason to run no pool */
+        }
         bool is_over = object->ended_ms != 0;
         if (is_over && (entry.changes & ~entry.told) == 0)
                 return 0;               /* everybody knows */
@@ -311,32 +313,61 @@ static bool wants_row(const struct entry *entry, int64_t now_ms)
         return entry->is_touched;
 }
 
-void alerts_keep(struct alerts *alerts, int64_t now_ms)
+static int by_number(const void *a, const void *b)
 {
-        struct act *act = NULL;
-        struct err err;
+        const struct entry *x = *(struct entry *const *)a, *y = *(struct entry *const *)b;
+
+        return x->alert.id < y->alert.id ? -1 : x->alert.id > y->alert.id;
+}
+
+/* Of one kind and subject the end of the first stands in the log before the next is raised, wherever
+ * they lie in the table: later ones have higher numbers. */
+static uint32_t collect(struct alerts *alerts, int64_t now_ms, struct entry **ret_wanting)
+{
+        uint32_t count = 0;
+
+        for (uint32_t e = 0; e < alerts->count; e++)
+                if (wants_row(&alerts->entries[e], now_ms))
+                        ret_wanting[count++] = &alerts->entries[e];
+        qsort(ret_wanting, count, sizeof(struct entry *), by_number);
+        return count < IN_ONE_ACT ? count : IN_ONE_ACT;
+}
+
+static void keep_all(struct alerts *alerts, struct entry *const *wanting, uint32_t count,
+                     int64_t now_ms)
+{
         uint32_t notes = 0, rows = 0;
+        struct err err;
+        struct act *act = core_begin(alerts->live->core, "berthd", "", now_ms, &err);
         int rc = 0;
 
-        for (uint32_t e = 0; rc == 0 && e < alerts->count && rows < IN_ONE_ACT; e++) {
-                if (alerts->is_keeping || !wants_row(&alerts->entries[e], now_ms))
-                        continue;
-                if (!act)
-                        act = core_begin(alerts->live->core, "berthd", "", now_ms, &err);
-                if (!act)
-                        return;         /* the store has failed: when it is back */
-                rc = keep_one(act, &alerts->entries[e], now_ms, &notes, &err);
+        if (!act)
+                return;                 /* the store has failed: when it is back */
+        for (uint32_t w = 0; rc == 0 && w < count; w++) {
+                rc = keep_one(act, wanting[w], now_ms, &notes, &err);
                 rows += rc == 0;
                 if (rc == -ERR_INPUT)
-                        rc = do_without(&alerts->entries[e]);
+                        rc = do_without(wanting[w]);
         }
-        if (!act)
-                return;
         /* Rows come with a record only. Where one did not fit, it comes next time. */
         if (notes == 0 && rows > 0)
                 (void)core_note(act, "{\"alerts\":\"kept\"}", &err);
         alerts->is_keeping = true;
         core_commit(act, landed, alerts);
+}
+
+void alerts_keep(struct alerts *alerts, int64_t now_ms)
+{
+        struct entry **wanting;
+        bool some = false;
+
+        for (uint32_t e = 0; !some && !alerts->is_keeping && e < alerts->count; e++)
+                some = wants_row(&alerts->entries[e], now_ms);
+        wanting = some ? mem_new(alerts->count, sizeof(struct entry *)) : NULL;
+        if (!wanting)
+                return;                 /* nothing, or at the next look */
+        keep_all(alerts, wanting, collect(alerts, now_ms, wanting), now_ms);
+        mem_free(wanting);
 }
 
 /* ---- the webhook ---- */

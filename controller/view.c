@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "controller/access.h"
@@ -12,6 +13,7 @@
 #include "controller/nodes.h"
 #include "controller/terms.h"
 #include "controller/works.h"
+#include "engine/contact.h"
 #include "engine/explain.h"
 #include "engine/queue.h"
 #include "proto/explain_text.h"
@@ -73,6 +75,20 @@ static bool all_run(const struct work *work)
         return true;
 }
 
+int view_state_check(const char *word, struct err *err)
+{
+#define X(name, word) word,
+        static const char *const words[] = {"live", "all", VIEW_STATES(X)};
+#undef X
+        char near[STR_NEAR_MAX], show[STR_SHOW_MAX];
+
+        for (size_t w = 0; w < ARRAY_LEN(words); w++)
+                if (str_equal(words[w], word))
+                        return 0;
+        return err_set(err, ERR_INPUT, "query 'state': there is no '%s'; %s", str_show(word, show),
+                       str_near(words, ARRAY_LEN(words), word, near, sizeof near));
+}
+
 const char *view_state(const struct live *live, const struct work *work)
 {
         const struct state *state = core_state(live->core);
@@ -87,7 +103,7 @@ const char *view_state(const struct live *live, const struct work *work)
                 return "quarantined";
         if (work->wish == WISH_CANCEL)
                 return "cancelling";
-        if (workload->notice_until_ms)
+        if (workload->notice_until_ms || workload_is_torn(state, workload))
                 return "stopping";
         return live->simulated || all_run(work) ? "running" : "starting";
 }
@@ -99,7 +115,7 @@ static bool lies_silent(const struct state *state, uint64_t id)
 
         for (uint32_t at = slot == NONE ? NONE : state->workloads[slot].first_member; at != NONE;
              at = state->members[at].next)
-                if (state->nodes[state->members[at].node].status == NODE_DOWN)
+                if (node_is_down(&state->nodes[state->members[at].node]))
                         return true;
         return false;
 }
@@ -124,7 +140,8 @@ static json_t *places_of(const struct live *live, const struct work *work, uint3
                 view_set(place, "phase",
                     json_string(live->simulated
                                         ? "running"
-                                : state->nodes[member->node].status == NODE_DOWN
+                                : !member_may_run(state, member) ? "lost"
+                                : node_is_down(&state->nodes[member->node])
                                         ? "lost_contact"
                                         : phase_name(work->members[member->number].phase)));
                 (void)json_array_insert_new(places, 0, place);
@@ -173,21 +190,34 @@ static void add_live(struct live *live, json_t *json, const struct work *work, u
         add_notice(json, workload);
 }
 
+static const char *summary_of(struct live *live, const struct work *work,
+                              const struct explanation *record, char text[EXPLAIN_TEXT_MAX])
+{
+        const struct explain_names names = names_of(live);
+        const struct state *state = core_state(live->core);
+        uint32_t slot = state_workload(state, work->id);
+
+        if (slot != NONE && workload_is_torn(state, &state->workloads[slot]))
+                return "A part of it is lost: a device broke, or its node was given up. What is "
+                       "left is being ended, and then it waits again.";
+        if (lies_silent(state, work->id))
+                return "Its node is silent. It keeps its place until the node is back, or an "
+                       "operator gives it up.";
+        if (str_equal(view_state(live, work), "starting"))
+                return "It has its place, and its processes are being started.";
+        return explain_summary(record, &names, text);
+}
+
 /* Why it waits; the record is large. */
-static void add_verdict(struct live *live, json_t *json, uint64_t id)
+static void add_verdict(struct live *live, json_t *json, const struct work *work)
 {
         struct explanation *record = mem_new(1, sizeof *record);
-        const struct explain_names names = names_of(live);
         char text[EXPLAIN_TEXT_MAX];
 
-        if (record && explain(core_memo(live->core), core_state(live->core), id,
+        if (record && explain(core_memo(live->core), core_state(live->core), work->id,
                               core_now_ms(live->core), record, NULL) == 0) {
                 view_set(json, "verdict", json_string(verdict_name(record->verdict)));
-                view_set(json, "summary",
-                         lies_silent(core_state(live->core), id)
-                                 ? json_string("Its node is silent. It keeps its place until the "
-                                               "node is back, or an operator gives it up.")
-                                 : json_string(explain_summary(record, &names, text)));
+                view_set(json, "summary", json_string(summary_of(live, work, record, text)));
         }
         mem_free(record);
 }
@@ -234,7 +264,7 @@ json_t *view_workload(struct live *live, const struct object *object, bool full)
         if (!full)
                 return json;
         if (slot != NONE && !object->ended_ms) {
-                add_verdict(live, json, object->id);
+                add_verdict(live, json, work);
                 view_set(json, "eta", terms_eta(live, slot));
                 view_set(json, "places", places_of(live, work, slot));
         }
@@ -266,7 +296,7 @@ static json_t *queue_row(struct live *live, const struct work *work, uint32_t sl
         view_set(row, "expected_ms",
             json_integer(expected_left_ms(state, slot, END_PERCENT, state->now_ms)));
         terms_eta_spans(live, slot, sees_all, row);
-        add_verdict(live, row, work->id);
+        add_verdict(live, row, work);
         return row;
 }
 

@@ -230,9 +230,9 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
 
 static int spawn(struct worker *worker)
 {
-        char tick[24];
+        char tick[24], parent[24];
         const char *const arguments[] = {"berthd", "worker", "--store", worker->options.store,
-                                         "--fd", "3", "--tick-ms", tick, NULL};
+                                         "--fd", "3", "--tick-ms", tick, "--parent", parent, NULL};
         uv_stdio_container_t stdio[CHILD_FD + 1] = {
                 {.flags = UV_IGNORE},
                 {.flags = UV_IGNORE},
@@ -246,6 +246,7 @@ static int spawn(struct worker *worker)
                                               .stdio = stdio};
 
         (void)snprintf(tick, sizeof tick, "%" PRId64, worker->options.tick_ms);
+        (void)snprintf(parent, sizeof parent, "%d", (int)getpid());
         (void)uv_pipe_init(worker->loop, &worker->pipe, 0);
         worker->pipe.data = worker->process.data = worker;
         worker->pipe_open = worker->process_open = true;

@@ -268,12 +268,15 @@ static int open_all(struct run *run, struct err *err)
         return worker_follow_begin(&run->follow, err);
 }
 
-/* Goes with its parent, gives way to it, and is the first to go where memory is short. */
-static void be_a_child(void)
+/* Goes with its parent, gives way to it, and is the first to go where memory is short. False: the
+ * parent went before it could be watched, and no signal will come. */
+static bool be_a_child(pid_t parent)
 {
         static const char most[] = "500";
 
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+                return false;
         (void)prctl(PR_SET_NAME, "berthd-worker");
         (void)setpriority(PRIO_PROCESS, 0, NICE);
         FILE *file = fopen("/proc/self/oom_score_adj", "we");
@@ -281,6 +284,7 @@ static void be_a_child(void)
                 (void)fputs(most, file);
                 (void)fclose(file);
         }
+        return true;
 }
 
 int worker_run(const struct worker_run_options *options)
@@ -289,7 +293,8 @@ int worker_run(const struct worker_run_options *options)
         struct err err = {0};
         int rc;
 
-        be_a_child();
+        if (!be_a_child(options->parent))
+                return EXIT_FAILURE;            /* and nobody to tell */
         (void)signal(SIGPIPE, SIG_IGN);
         (void)signal(SIGINT, SIG_IGN);          /* of a terminal: berthd ends it */
         run.rates_at_ms = time_monotonic_ms() + RATES_FIRST_MS;
@@ -313,9 +318,10 @@ int worker_main(int argc, char **argv)
         static const struct option list[] = {{"store", required_argument, NULL, 's'},
                                              {"fd", required_argument, NULL, 'f'},
                                              {"tick-ms", required_argument, NULL, 't'},
+                                             {"parent", required_argument, NULL, 'p'},
                                              {0}};
         struct worker_run_options options = {.fd = -1, .tick_ms = 2000};
-        uint64_t fd = 0;
+        uint64_t fd = 0, parent = 0;
         int option, rc = 0;
 
         while (rc == 0 && (option = getopt_long(argc, argv, "", list, NULL)) != -1) {
@@ -325,11 +331,14 @@ int worker_main(int argc, char **argv)
                         rc = num_u64(optarg, 3, 1023, &fd, NULL);
                 else if (option == 't')
                         rc = num_i64(optarg, 100, 60000, &options.tick_ms, NULL);
+                else if (option == 'p')
+                        rc = num_u64(optarg, 1, INT32_MAX, &parent, NULL);
                 else
                         rc = -1;
         }
         options.fd = (int)fd;
-        if (rc == 0 && options.store && options.fd >= 3)
+        options.parent = (pid_t)parent;
+        if (rc == 0 && options.store && options.fd >= 3 && parent)
                 return worker_run(&options);
         fputs("berthd worker: started by berthd itself, and by nobody else\n", stderr);
         return EXIT_FAILURE;

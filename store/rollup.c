@@ -8,6 +8,7 @@
 #include "store/period.h"
 #include "store/sql.h"
 #include "store/store_impl.h"
+#include "store/sums.h"
 
 int usage_check(const struct usage_row *row, struct err *err)
 {
@@ -76,49 +77,48 @@ int rollup_each(struct store *store, rollup_visit *visit, void *self, struct err
 
 /* ---- sums ---- */
 
-/* Two halves of the amount, so that no sum is above int64. */
-#define HALF 1000000
-
 /* Only constants of this program stand in the text; what comes from outside is bound. */
 static void write_sums(const struct rollup_query *query, struct text *sql)
 {
-        text_add(sql, "SELECT %s, %s, %s, %s, tenant <> '', bucket, %s, sum(unit_ms / %d),"
-                      " sum(unit_ms %% %d) FROM usage_hours WHERE hour_ms >= ?1 AND hour_ms < ?2",
+        text_add(sql, "SELECT %s, hour_ms, unit_ms, %s, %s, %s,"
+                      " CASE tenant WHEN '' THEN '' ELSE 'held' END, bucket, %s"
+                      " FROM usage_hours WHERE hour_ms >= ?1 AND hour_ms < ?2",
                  query->by_hour  ? "hour_ms"
                  : query->by_day ? "hour_ms - hour_ms % 86400000"
                                  : "0",
                  query->by_tenant ? "tenant" : "''", query->by_class ? "class" : "''",
-                 query->by_method ? "method" : "''", query->by_model ? "model" : "''", HALF, HALF);
+                 query->by_method ? "method" : "''", query->by_model ? "model" : "''");
         if (query->tenant)
                 text_add(sql,
                          " AND (tenant = ?3 OR substr(tenant, 1, length(?3) + 1) = ?3 || '/')");
-        text_add(sql, " GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3, 4, 5, 6, 7");
 }
 
-static int read_sum(sqlite3_stmt *row, struct rollup_sum *ret_sum, struct err *err)
+struct seer {
+        rollup_see *see;
+        void *self;
+};
+
+static int see_sum(void *arg, const struct sum *sum, struct err *err)
 {
-        *ret_sum = (struct rollup_sum){
-                .start_ms = sqlite3_column_int64(row, 0),
-                .tenant = (const char *)sqlite3_column_text(row, 1),
-                .class = (const char *)sqlite3_column_text(row, 2),
-                .method = (const char *)sqlite3_column_text(row, 3),
-                .is_held = sqlite3_column_int(row, 4) != 0,
-                .bucket = (const char *)sqlite3_column_text(row, 5),
-                .model = (const char *)sqlite3_column_text(row, 6),
-                .unit_ms = (rollup_unit_ms)sqlite3_column_int64(row, 7) * HALF +
-                           (rollup_unit_ms)sqlite3_column_int64(row, 8)};
-        if (ret_sum->tenant && ret_sum->class && ret_sum->method && ret_sum->bucket &&
-            ret_sum->model)
-                return 0;
-        return err_set(err, ERR_NOMEM, "out of memory");
+        const struct seer *seer = arg;
+        const struct rollup_sum it = {.start_ms = sum->start_ms,
+                                      .tenant = sum->names[0],
+                                      .class = sum->names[1],
+                                      .method = sum->names[2],
+                                      .is_held = sum->names[3][0] != '\0',
+                                      .bucket = sum->names[4],
+                                      .model = sum->names[5],
+                                      .unit_ms = sum->amount};
+
+        return seer->see(seer->self, &it, err);
 }
 
 int rollup_sums(struct store *store, const struct rollup_query *query, rollup_see *see, void *self,
                 struct err *err)
 {
+        struct seer seer = {see, self};
         struct text sql = {0};
         sqlite3_stmt *statement;
-        struct rollup_sum sum;
         int rc;
 
         write_sums(query, &sql);
@@ -131,13 +131,7 @@ int rollup_sums(struct store *store, const struct rollup_query *query, rollup_se
         sql_bind_i64(statement, 2, query->until_ms);
         if (query->tenant)
                 sql_bind_text(statement, 3, query->tenant);
-        while ((rc = sql_step(statement, err)) > 0) {
-                rc = read_sum(statement, &sum, err);
-                if (rc == 0)
-                        rc = see(self, &sum, err);
-                if (rc)
-                        break;
-        }
+        rc = sums_read(statement, 6, see_sum, &seer, err);
         sqlite3_finalize(statement);
         return rc;
 }

@@ -353,15 +353,19 @@ class Hour:
                   f"{node} takes work again")
         self.change("POST", "/v1/freeze", {"frozen": False})
         patience = time.monotonic() + min(90, self.options.seconds / 2)
+        least, fell = float("inf"), 0
         while live := {number: row for number, row in self.all_rows().items()
                        if row["state"] not in ENDED}:
             late = time.monotonic() > patience
+            if not late or len(live) < least:
+                least, fell = len(live), time.monotonic()
+            elif time.monotonic() > fell + 60:
+                raise Trouble(f"{len(live)} workloads are cancelled, and none ends for a minute: "
+                              f"{list(live.values())[:3]}")
             for number, row in live.items():
                 if late or row["state"] == "held" or "service" in self.acked[number]:
                     self.cancel(number)
                     self.counts["cancelled at the end"] += late
-            if time.monotonic() > patience + 60:
-                raise Trouble(f"cancelled work does not end: {list(live.values())[:3]}")
             time.sleep(0.5)
         try:
             until(lambda: not self.pool.left(), "no process of the work is left", 20)

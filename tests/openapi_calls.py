@@ -168,12 +168,18 @@ def submit(berthd):
            "sliced": post("sliced", slices, more="class: notebook\n"),
            "shared": post("shared", shares, more="class: notebook\n")}
     berthd.ask("postWorkload", query={"dry_run": "true"}, body=document("try"))
+    wide = berthd.ask("postWorkload", query={"dry_run": "true"},
+                      body=document("wide", "{devices: 4}"))
+    if [row["model"] for row in wide["price"]["models"]] != ["H100-80"]:
+        berthd.findings.append(f"a price where it could never lie: {wide['price']}")
     berthd.ask("postWorkload", 201, headers={"Idempotency-Key": "many", "Berth-Reason": "a test"},
                body=document("many", more="array: 0-3\n"))
     berthd.ask("postWorkload", 409, headers={"Idempotency-Key": "many"}, body=document("other"))
     berthd.ask("postWorkload", 201, body={"kind": "Workload", "name": "json", "tenant": "alpha",
                                           "each": {"devices": 1, "model": "H100-80"}})
-    berthd.ask("postWorkload", 422, body=document("never", "{devices: 15}"))
+    never = berthd.ask("postWorkload", 422, body=document("never", "{devices: 15}"))
+    if "It could hold " not in never["detail"]:
+        berthd.findings.append(f"postWorkload: it does not say what could be: {never}")
     berthd.ask("postWorkload", 400, body="kind: Nothing\n")
     put_work(berthd)
     return ids
@@ -210,6 +216,12 @@ def see_workloads(berthd, ids):
     berthd.ask("getWorkloads", query={"state": "all", "limit": 2})
     berthd.ask("getWorkloads", query={"state": "all", "mine": "true", "tenant": "alpha"})
     berthd.ask("getWorkloads", 400, query={"limit": 0})
+    berthd.ask("getWorkloads", 400, query={"state": "sleepy"})
+    for name, query in (("getWorkloads", "tennant"), ("postWorkload", "dryrun")):
+        connection, answer = berthd.send(name, {}, {query: "true"}, {}, document("misspelt"))
+        if answer.status != 400:
+            berthd.findings.append(f"{name}: query '{query}' is answered with {answer.status}")
+        connection.close()
     berthd.ask("getWorkload", path={"id": "runs"}, query={"tenant": "alpha"})
     berthd.ask("getWorkload", 404, **nobody)
     for which in ("runs", "waits", "held", "sliced", "shared"):
@@ -273,6 +285,12 @@ def see_pool(berthd, ids, viewer):
         berthd.findings.append(f"the story shows no slices and shares: {held}")
     berthd.ask("getNodes", headers=viewer)
     berthd.ask("getNodes", 400, query={"limit": "many"})
+    berthd.ask("getNodes", 400, query={"state": "sleepy"})
+    for query in ({"state": "down"}, {"model": "A100-40"}, {"plane": "nowhere"}):
+        key, value = next(iter(query.items()))
+        for node in berthd.ask("getNodes", query=query)["nodes"]:
+            if node[key] != value:
+                berthd.findings.append(f"getNodes {query}: {node['name']} is {node[key]}")
     for name in ("getIdle", "getFits"):
         berthd.ask(name)
         berthd.ask(name, query={"format": "text"})
@@ -308,6 +326,8 @@ def see_pool(berthd, ids, viewer):
 def change_pool(berthd):
     by = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
     berthd.ask("postDrain", path={"node": "gpu-02"}, body={"by": by})
+    berthd.ask("postDrain", path={"node": "gpu-02"}, body={"by": "2h"})
+    berthd.ask("postDrain", 400, path={"node": "gpu-02"}, body={"by": "soon"})
     berthd.ask("postDrain", path={"node": "lab-01"}, body={})
     berthd.ask("postDrain", 404, path={"node": "none"}, body={})
     for node in ("gpu-02", "lab-01"):
@@ -372,6 +392,7 @@ def tokens(berthd):
             for _ in range(2)]
     berthd.ask("postToken", 201, body={"role": "agent", "node": "gpu-01"})
     berthd.ask("postToken", 400, body={"role": "king"})
+    berthd.ask("postToken", 400, body={**wish, "tenant": "zebra"})  # which vera is not of
     last = berthd.ask("postToken", 201, body=wish)["id"]
     berthd.ask("getTokens")
     berthd.ask("getTokens", query={"principal": "vera"})

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -199,6 +200,21 @@ def goes_with_its_parent(berthd):
     need(plan["arrivals"] >= plan_before["plan"]["revision"], f"after a kill the plan is {plan}")
 
 
+def does_not_outlive_who_was_gone_before(berthd):
+    """Its socket stays open, and no signal comes: only who its parent is tells it."""
+    ours, its = socket.socketpair()
+    worker = subprocess.Popen([berthd.program, "worker", "--store", berthd.store, "--fd",
+                               str(its.fileno()), "--tick-ms", "100", "--parent", "1"],
+                              pass_fds=[its.fileno()])
+    its.close()
+    try:
+        need(worker.wait(PATIENCE_S) == 1, "a worker whose berthd is gone ends with no error")
+    except subprocess.TimeoutExpired:
+        worker.kill()
+        fail("a worker whose berthd was gone before it began stays")
+    ours.close()
+
+
 def decides_the_same_again(berthd, berth):
     done = subprocess.run([berth, "replay", "--log", berthd.store], capture_output=True, text=True,
                           check=False)
@@ -250,6 +266,7 @@ def main():
         is_started_anew(berthd, "killed", lambda pid: os.kill(pid, signal.SIGKILL))
         is_started_anew(berthd, "stopped", lambda pid: os.kill(pid, signal.SIGSTOP))
         goes_with_its_parent(berthd)
+        does_not_outlive_who_was_gone_before(berthd)
         berthd.end()
         decides_the_same_again(berthd, options.berth)
         lies(options.berthd, options.berth, folder)

@@ -3,7 +3,9 @@
  * Six bytes set it up: policy, its seed, nodes, how small the tables are, which memo leads, when it
  * is dropped. Then inputs of all kinds, a byte for each kind and a byte or more for each field: a
  * low byte picks a sensible value, a high one takes any value from the bytes after it. What comes
- * out is followed by brute force too, as long as the tables are small enough for it.
+ * out is followed by brute force too, as long as the tables are small enough for it, and until a
+ * policy or a window of maintenance comes: it knows none. Under a policy requests and reports have
+ * more to say, and time goes on only.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -12,15 +14,19 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "engine/accounts.h"
 #include "engine/decide.h"
+#include "engine/maintenance.h"
 #include "engine/price.h"
+#include "tests/fuzz/engine_policy.h"
 #include "tests/property/alike.h"
 #include "tests/property/brute.h"
 #include "tests/property/case.h"
+#include "tests/property/policy_draw.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { STEPS_MAX = 96, NAMES = 8, IDS = 12, ODD = 0xf0 };
+enum { STEPS_MAX = 96, NAMES = 8, IDS = 12, ODD = 0xf0, GROUPS_MAX = 5000 };
 
 /* Both memos decide on the first state; the second one only gets the facts, and now and then they
  * change places. */
@@ -32,6 +38,9 @@ struct world {
         enum memo_mode modes[2];
         struct case_words words;
         const struct input *input;
+        const struct tenancy *tenancy;  /* of the policy in force, or that is to be */
+        struct accounts *accounts[2];   /* of the policy that is brought: one for each state */
+        struct maintenance windows;
         int64_t now_ms;
         unsigned drop_every, decisions;
         bool follows;                   /* brute force keeps up */
@@ -86,6 +95,54 @@ static uint32_t next_name(void)
         return byte == 0xff ? 0 : world.words.names[byte % NAMES];
 }
 
+static bool has_policy(void)
+{
+        return world.states[0]->accounts != NULL;
+}
+
+/* Of a time before or behind now. */
+static int64_t next_span(void)
+{
+        return (int64_t)PICK(5, 0, 1000, 30000, 60000, 600000, 3600000, 86400000);
+}
+
+/* What only a policy gives a meaning. */
+static void make_claims(struct request *request)
+{
+        request->tenant = (uint16_t)(next() % (world.tenancy->tenants_count + 1));
+        request->class = (uint16_t)(next() % (world.tenancy->classes_count + 1));
+        uint8_t flags = next();
+        request->spare = flags & 1;
+        request->service = flags >> 1 & 1;
+        request->start_ms = flags >> 2 & 1 ? world.now_ms + next_span() : 0;
+        request->time_limit_ms = flags >> 3 & 1 ? next_span() : 0;
+        request->checkpoint_every_ms = flags >> 4 & 1 ? next_span() : 0;
+        request->checkpoint_within_ms = flags >> 5 & 1 ? next_span() : 0;
+        if (flags >> 6 & 1) {
+                request->after_count = 1;
+                request->after[0] = next() % IDS;
+        }
+        if (flags >> 7 & 1) {
+                request->array = next() % 3;
+                request->array_at_once = next() % 3;
+        }
+}
+
+static void make_windows(struct maintenance *windows)
+{
+        *windows = (struct maintenance){.count = next() % 3};
+        for (uint32_t w = 0; w < windows->count; w++) {
+                struct maintenance_window *window = &windows->windows[w];
+                uint8_t flags = next();
+                window->when.from_ms = world.now_ms + next_span();
+                window->when.until_ms = window->when.from_ms + next_span();
+                window->when.every_ms = flags & 1 ? next_span() : 0;
+                window->when.last_ms = flags >> 1 & 1 ? world.now_ms + next_span() : 0;
+                window->node = flags >> 2 & 1 ? next_name() : 0;
+                window->plane = flags >> 3 & 1 ? WORD(planes) : 0;
+        }
+}
+
 static void make_request(struct request *request)
 {
         struct need *need = &request->need;
@@ -122,6 +179,8 @@ static void make_request(struct request *request)
                 request->user_hold = more & 1;
                 request->retries = more >> 1 & 3;
         }
+        if (has_policy())
+                make_claims(request);
 }
 
 static void make_desc(struct node_desc *desc)
@@ -144,6 +203,8 @@ static void make_desc(struct node_desc *desc)
         desc->rack = flags >> 4 & 1 ? WORD(racks) : 0;
         desc->block = flags >> 5 & 1 ? WORD(blocks) : 0;
         desc->drain_by_ms = flags >> 6 & 1 ? 3000 : 0;
+        if (desc->drain_by_ms && has_policy())
+                desc->drain_by_ms = world.now_ms + next_span();
 }
 
 /* Mostly the newest step that was planned, so that reports get through. */
@@ -234,13 +295,32 @@ static enum input_kind next_kind(void)
         };
         uint8_t byte = next();
 
-        if (byte == 255)
-                return INPUT_LOST;
-        if (byte == 254)
-                return INPUT_NODE_DESCRIBED;
+        static const uint8_t last[] = {INPUT_POLICY_SET, INPUT_POLICY_SET, INPUT_MAINTENANCE_SET,
+                                       INPUT_ETA_SET, INPUT_DEVICES_FAILED, INPUT_NODE_DESCRIBED,
+                                       INPUT_LOST};
+        if (byte > UINT8_MAX - ARRAY_LEN(last))
+                return (enum input_kind)last[byte + ARRAY_LEN(last) - 1 - UINT8_MAX];
         _Static_assert(ODD % ARRAY_LEN(kinds) == 0, "whole rounds");
         return (enum input_kind)(byte < ODD ? kinds[byte % ARRAY_LEN(kinds)]
                                             : later[byte % ARRAY_LEN(later)]);
+}
+
+/* Policies begin in a time that their documents speak of. */
+static void bring_policy(struct input *input)
+{
+        const struct tenancy *tenancy = fuzz_policy(next(), world.states[0]->models);
+
+        if (!tenancy) {
+                input->kind = INPUTS_END;
+                return;
+        }
+        for (unsigned s = 0; s < 2; s++)
+                if (!(world.accounts[s] = accounts_new(tenancy, NULL)))
+                        abort();
+        input->accounts = world.accounts[0];
+        world.follows = false;
+        if (world.now_ms < DRAW_START_MS)
+                world.now_ms = DRAW_START_MS;
 }
 
 static void make_input(struct input *input)
@@ -261,13 +341,22 @@ static void make_input(struct input *input)
         case INPUT_CHECKPOINTED:
                 input->checkpoint.workload = PICK(8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
                 input->checkpoint.age_ms = input->checkpoint.workload % 2 ? 1 : 0;
+                if (has_policy())
+                        input->checkpoint.age_ms = next_span();
                 break;
         case INPUT_NODE_JOINED:
         case INPUT_NODE_CHANGED:
         case INPUT_NODE_DESCRIBED:
                 make_desc(&input->node);
                 break;
+        case INPUT_DEVICES_FAILED:
+                input->broke.node_name = next_name();
+                input->broke.devices = (uint16_t)PICK(1, 1, 2, 4, 128, 255);
+                break;
         case INPUT_NODE_FAILED:
+                input->failed.node_name = next_name();
+                input->failed.silent = has_policy() && next() & 1;
+                break;
         case INPUT_NODE_REMOVED:
                 input->node_name = next_name();
                 break;
@@ -293,17 +382,35 @@ static void make_input(struct input *input)
         case INPUT_USE_REPORTED:
                 input->use.workload = PICK(8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
                 input->use.idle_since_ms = (int64_t)PICK(8, 0, 0, 1000, 5000, UINT32_MAX);
+                if (has_policy() && input->use.idle_since_ms)
+                        input->use.idle_since_ms = world.now_ms - next_span();
                 break;
         case INPUT_FREEZE_SET:
                 input->freeze.frozen = next() & 1;
                 input->freeze.plane = WORD(planes);
                 break;
         case INPUT_TICKED:
-                world.now_ms = (int64_t)PICK(8, 0, 1000, 5000, UINT32_MAX);
+                if (has_policy())
+                        world.now_ms += next_span();
+                else
+                        world.now_ms = (int64_t)PICK(8, 0, 1000, 5000, UINT32_MAX);
+                if (has_policy() && world.now_ms > CALENDAR_MS_MAX)
+                        world.now_ms = CALENDAR_MS_MAX;
                 break;
         case INPUT_ETA_SET:
+                input->eta.workload = PICK(8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
+                input->eta.p50_ms = next_span();
+                input->eta.p90_ms = input->eta.p50_ms + next_span() - 1;
+                input->eta.coverage_pct = next() % 102;
+                break;
         case INPUT_MAINTENANCE_SET:
-        case INPUT_POLICY_SET:          /* tests/property/policy_random.c does that */
+                make_windows(&world.windows);
+                input->maintenance = &world.windows;
+                world.follows = false;
+                break;
+        case INPUT_POLICY_SET:
+                bring_policy(input);
+                break;
         case INPUTS_END:
                 break;
         }
@@ -347,11 +454,18 @@ static void apply_group(const struct group *group)
         const struct brute_work *placed = NULL;
         char why[256] = "";
 
+        if (group->count == 0)
+                return;                 /* nothing has changed */
         for (uint32_t i = 0; i < group->count; i++) {
                 const struct fact *fact = &group->facts[i];
+                struct fact other = *fact;
                 follow(fact);
                 state_apply(world.states[0], fact, world.now_ms);
-                state_apply(world.states[1], fact, world.now_ms);
+                if (fact->kind == FACT_POLICY_IN) {
+                        other.accounts = world.accounts[1];
+                        world.tenancy = fact->accounts->tenancy;
+                }
+                state_apply(world.states[1], &other, world.now_ms);
                 if (world.follows && fact->kind == FACT_ALLOCATED)
                         placed = brute_work(&world.brute, fact->allocated.workload);
         }
@@ -403,6 +517,8 @@ static void run_input(const struct input *input)
                 if (rcs[0]) {
                         assert(step == 0);
                         check_failure(rcs[0], rcs[1], &errs[0], hash);
+                        for (unsigned s = 0; input->kind == INPUT_POLICY_SET && s < 2; s++)
+                                accounts_free(world.accounts[s]);
                         return;
                 }
                 assert(rcs[1] == 0);
@@ -411,8 +527,9 @@ static void run_input(const struct input *input)
                         check_alike(&groups[0].facts[i], &groups[1].facts[i]);
                 apply_group(&groups[0]);
                 more = groups[0].more || groups[1].more;
-                /* Each turn of the queue takes one workload out of it; the last takes none. */
-                assert(step <= waited + 3);
+                /* Each turn of the queue takes one workload out of it; the last takes none. By a
+                 * policy there are turns of other kinds, and they end. */
+                assert(step <= (has_policy() ? GROUPS_MAX : waited + 3));
         }
 }
 
@@ -431,7 +548,8 @@ static void open_states(void)
                                       .members_max = sizes[row].members,
                                       .parts_max = sizes[row].parts,
                                       .shapes_max = sizes[row].shapes,
-                                      .buckets_max = sizes[row].buckets};
+                                      .buckets_max = sizes[row].buckets,
+                                      .plans_max = 4};
         static struct model_table *models;
 
         if (!models && !(models = case_models()))
@@ -453,6 +571,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         world.at = data;
         world.end = data + size;
         world.now_ms = 0;
+        world.tenancy = NULL;
         world.decisions = 0;
         world.policy.kind = (enum policy_kind)(next() % POLICIES_END);
         world.policy.seed = next();

@@ -123,8 +123,10 @@ static void take_exchange(struct sim *sim, unsigned m, uint64_t request, const j
         if (node)
                 rc = exchange_read(node, report, world->now_ms, world->steady_ms, &seen,
                                    &world->err);
-        if (rc == 0)
+        if (rc == 0) {
+                law_heard(sim, m);
                 rc = take_report(sim, node, report);
+        }
         if (rc == 0)
                 exchange_fence(&world->live, node);
         if (rc != 0 && rc != -ERR_IO && rc != -ERR_NOT_FOUND)

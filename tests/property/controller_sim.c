@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controller/alerts.h"
 #include "controller/nodes.h"
 #include "engine/model.h"
 
@@ -47,6 +48,7 @@ static void start(struct sim *sim)
         sim->back_ms = 0;
         sim->ticked_ms = sim->now_ms;
         law_started(sim);
+        law_alerts_started(sim);
 }
 
 static void controller_step(struct sim *sim)
@@ -66,6 +68,9 @@ static void controller_step(struct sim *sim)
                         core_retry(world->live.core);
                 else if (live_tick(&world->live, world->now_ms, &err) < 0)
                         sim_fail(sim, "a tick fails: %s", err.text);
+                law_noted(sim);
+                alerts_look(world->live.alerts, world->now_ms);
+                law_alerts_looked(sim);
                 law_noted(sim);
         }
         for (uint64_t n = sim->calm ? 4 : rng_below(&sim->weather, 4); n > 0; n--)
@@ -92,6 +97,7 @@ static void advance(struct sim *sim, int64_t ms)
                 controller_step(sim);
         }
         law_step(sim);
+        law_alerts(sim);
 }
 
 /* ---- what clients do ---- */
@@ -190,7 +196,7 @@ static void put_policy(struct sim *sim, struct rng *rng)
 {
         char text[2048];
 
-        snprintf(text, sizeof text, "%s", world_policy);
+        snprintf(text, sizeof text, "%s%s", world_policy, sim_alert_rules);
         if (rng_below(rng, 2)) {
                 char *at = strstr(text, "web: {protect: {H100-80: 4}}");
                 at[strlen("web: {protect: {H100-80: ")] = (char)('0' + rng_below(rng, 9));
@@ -321,6 +327,7 @@ static void do_step(struct sim *sim, enum step what, struct rng *rng)
                 break;
         case STEP_CLOCK:
                 sim->skew_ms += (int64_t)rng_below(rng, 240000) - 120000;
+                sim->jumped_ms = sim->now_ms;
                 break;
         case STEP_AGENT:
                 machine->agent = machine->waits = false;
@@ -389,6 +396,8 @@ static void come_to_rest(struct sim *sim)
                     (number == NONE || state->nodes[number].status != NODE_UP))
                         sim_fail(sim, "node %s does not come back", node->name);
         }
+        if (may_act(sim))
+                law_alerts_rest(sim);
         for (unsigned m = 0; m < SIM_MACHINES; m++)
                 for (unsigned r = 0; r < SIM_RUNS_MAX; r++)
                         if (sim->machines[m].runs[r].used && sim->machines[m].runs[r].alive)
@@ -398,6 +407,8 @@ static void come_to_rest(struct sim *sim)
 
 static void sim_init(struct sim *sim, uint64_t seed)
 {
+        char policy[2048];
+
         rng_init(&sim->weather, seed);
         sim->seed = seed;
         world_init(&sim->world, "sim");
@@ -410,7 +421,8 @@ static void sim_init(struct sim *sim, uint64_t seed)
                 agent_init(sim, m);
         start(sim);
         put(sim, PROMISE_POOL, world_pool, live_put_pool);
-        put(sim, PROMISE_POLICY, world_policy, live_put_policy);
+        snprintf(policy, sizeof policy, "%s%s", world_policy, sim_alert_rules);
+        put(sim, PROMISE_POLICY, policy, live_put_policy);
 }
 
 static void sim_done(struct sim *sim)
@@ -475,7 +487,9 @@ static void summary(const struct counts *counts)
                 [SIM_REJOINED] = "nodes back", [SIM_DROPPED] = "messages lost",
                 [SIM_DOUBLED] = "doubled", [SIM_LATE] = "late",
                 [SIM_SECOND] = "second controllers", [SIM_ACKED] = "workloads acknowledged",
-                [SIM_REFUSED] = "requests told as failed"};
+                [SIM_REFUSED] = "requests told as failed",
+                [SIM_ALERTS_RAISED] = "alerts raised", [SIM_ALERTS_KEPT] = "kept over a start",
+                [SIM_ALERTS_FAILED] = "looks at a failed store"};
 
         for (unsigned c = 0; c < SIM_COUNTS_END; c++)
                 printf("%s%" PRIu64 " %s", c ? ", " : "", counts->others[c], words[c]);

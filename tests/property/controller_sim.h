@@ -61,6 +61,9 @@ struct machine {
         bool news;                      /* something to report */
         struct sim_run runs[SIM_RUNS_MAX];
         bool joins;                     /* in the act under way, the node that was lost does */
+        /* When the controller last heard of it; since when without a long silence; when its node was
+         * last seen not to be described. */
+        int64_t heard_ms, fresh_ms, described_ms;
         /* The controller's: an exchange that waits for a change. */
         bool held;
         uint64_t held_seen, held_request;
@@ -109,6 +112,7 @@ struct sim {
         uint64_t seen_seq;              /* hashes are there up to it */
         uint64_t policy_acked, pool_acked, started_epoch;
         int64_t ticked_ms, retried_ms, back_ms, well_ms;        /* 0: not due */
+        int64_t up_ms, jumped_ms;       /* when it started; when its clock was last put */
         bool crashing;                  /* what is acknowledged now reaches nobody */
         bool calm;                      /* nothing goes wrong any more */
         bool failed;
@@ -124,7 +128,8 @@ void sim_fail(struct sim *sim, const char *format, ...) __attribute__((format(pr
 enum sim_count {
         SIM_CRASHES, SIM_FAULTS, SIM_RENEWED, SIM_STARTED, SIM_LOST, SIM_REQUEUED, SIM_CANCELLED,
         SIM_EXITED, SIM_FAILED, SIM_NOTICED, SIM_REJOINED, SIM_DROPPED, SIM_DOUBLED, SIM_LATE,
-        SIM_SECOND, SIM_ACKED, SIM_REFUSED, SIM_COUNTS_END
+        SIM_SECOND, SIM_ACKED, SIM_REFUSED, SIM_ALERTS_RAISED, SIM_ALERTS_KEPT, SIM_ALERTS_FAILED,
+        SIM_COUNTS_END
 };
 
 /* ---- controller_agent.c ---- */
@@ -158,3 +163,14 @@ void law_process_goes(struct sim *sim, const struct sim_run *run);
 void law_answer(struct sim *sim, unsigned machine, const json_t *answer);
 void law_promise_kept(void *arg, int rc, const struct err *err);        /* core_done */
 struct promised *law_promise(struct sim *sim, int kind);
+
+/* ---- controller_alerts.c ---- */
+
+/* The policy's key `alerts`: what the clock of this machine would decide is off. */
+extern const char sim_alert_rules[];
+
+void law_alerts_started(struct sim *sim);       /* after each start: what was raised fires */
+void law_alerts_looked(struct sim *sim);        /* after each alerts_look() */
+void law_alerts(struct sim *sim);               /* what must always hold */
+void law_alerts_rest(struct sim *sim);          /* at the end, when all has been well for long */
+void law_heard(struct sim *sim, unsigned machine);      /* an exchange of it was taken */

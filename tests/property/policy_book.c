@@ -42,7 +42,8 @@ bool book_is_frozen(const struct book *book, uint32_t node)
 bool book_lies_frozen(const struct book *book, const struct book_work *work)
 {
         for (unsigned m = 0; m < work->placed; m++)
-                if (book_is_frozen(book, work->places[m].node))
+                if (book_is_frozen(book, work->places[m].node) ||
+                    !book->nodes[work->places[m].node].up)
                         return true;
         return false;
 }
@@ -278,7 +279,7 @@ static void take_away(struct book *book, struct book_work *work)
                 node->network -= need->network_mbit;
         }
         work->placed = 0;
-        work->told_moves = false;
+        work->told_moves = work->told_asked = false;
         work->notice_until_ms = work->leave_by_ms = work->idle_since_ms = 0;
         work->told_idle = work->demoted = false;
         work->idle_done = IDLE_THEN_NOTHING;
@@ -374,10 +375,11 @@ static bool follow_ended(struct book *book, struct book_work *work, enum release
                 return BOOK_FAIL(book, "a workload leaves for a drain that it was not told of");
         bool told = cause == RELEASE_STOPPED || cause == RELEASE_TIMED_OUT ||
                     cause == RELEASE_DRAINED || cause == RELEASE_IDLE || cause == RELEASE_ASKED;
-        if (told && work->told_moves != (cause == RELEASE_ASKED))
-                return BOOK_FAIL(book, "a workload is stopped (%s), and %s to be moved",
-                                 release_cause_name(cause),
-                                 work->told_moves ? "was" : "was not");
+        bool asked = work->told_moves || work->told_asked;
+        book->checked[PROMISE_ASKED] += told && asked;
+        if (told && asked != (cause == RELEASE_ASKED))
+                return BOOK_FAIL(book, "a workload is stopped (%s), and somebody %s for it",
+                                 release_cause_name(cause), asked ? "asked" : "did not ask");
         if (told && work->told_idle != (cause == RELEASE_IDLE))
                 return BOOK_FAIL(book, "a workload is stopped (%s), and was told so for something "
                                        "else",
@@ -401,7 +403,12 @@ static bool follow_released(struct book *book, const struct fact *fact, const st
         if (!work || work->status == WORK_GONE)
                 return BOOK_FAIL(book, "workload %" PRIu64 " is released and is not there",
                                  fact->released.workload);
-        if (!follow_ended(book, work, fact->released.cause, input))
+        if (fact->released.cause == RELEASE_ASKED)
+                return BOOK_FAIL(book, "workload %" PRIu64 " was asked to stop, and does not wait "
+                                       "again",
+                                 fact->released.workload);
+        if ((fact->released.cause == RELEASE_LOST && !law_lost(book, work, input, false)) ||
+            !follow_ended(book, work, fact->released.cause, input))
                 return false;
         work->status = WORK_GONE;
         work->end = (uint8_t)fact->released.cause;
@@ -422,7 +429,8 @@ static bool follow_requeued(struct book *book, const struct fact_requeued *fact,
                 return BOOK_FAIL(book, "workload %" PRIu64 " keeps %" PRId64 " ms and lost %" PRId64
                                        " ms, which is not what it saved",
                                  fact->workload, fact->attained_ms, fact->lost_ms);
-        if (!follow_ended(book, work, fact->cause, input))
+        if ((fact->cause == RELEASE_LOST && !law_lost(book, work, input, true)) ||
+            !follow_ended(book, work, fact->cause, input))
                 return false;
         if (work->stops_day != day)
                 work->stops = 0;
@@ -460,6 +468,7 @@ static void follow_node(struct book *book, uint32_t number, const struct node_de
                 node->devices[d].broken = desc->broken >> d & 1;
         }
         node->here = node->up = true;
+        node->silent = false;
         node->desc = *desc;
 }
 
@@ -486,7 +495,8 @@ static bool follow_pool(struct book *book, const struct fact *fact)
                 follow_node(book, fact->node_set.node, &fact->node_set.desc);
                 return true;
         case FACT_NODE_DOWN:
-                book->nodes[fact->node].up = false;
+                book->nodes[fact->down.node].up = false;
+                book->nodes[fact->down.node].silent = fact->down.silent;
                 return true;
         case FACT_NODE_GONE:
                 book->nodes[fact->node].here = false;
@@ -540,8 +550,7 @@ static bool follow(struct book *book, const struct fact *fact, const struct inpu
                 return follow_requeued(book, &fact->requeued, input);
         case FACT_CHECKPOINT_SET:
                 work = book_work(book, fact->checkpoint.workload);
-                work->saved_ms = fact->checkpoint.saved_ms;
-                return true;
+                return law_saved(book, work, fact->checkpoint.saved_ms);
         case FACT_USE_SET:
                 return law_use(book, &fact->use);
         case FACT_IDLE_WARNED:
@@ -576,6 +585,7 @@ bool book_group(struct book *book, const struct input *input, const struct fact 
 {
         bool good = true;
 
+        book->input = input;
         book->handed.live = false;
         for (uint32_t i = 0; good && i < count; i++) {
                 book->seen[facts[i].kind]++;

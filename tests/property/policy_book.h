@@ -3,7 +3,7 @@
  * Shares no sums and no rules with the engine: it knows documents' numbers (tenancy.h), device
  * models, and what the words of the policy mean. policy_book.c follows, policy_law.c judges what
  * starts and ends, policy_plan.c judges plans of preemption, policy_empty.c drains and maintenance,
- * policy_idle.c what is done about idle work.
+ * policy_idle.c what is done about idle work, policy_silent.c what is lost, asked for and saved.
  */
 #pragma once
 
@@ -35,6 +35,11 @@
         X(EMPTY,    "nothing starts that would stay into a maintenance window")         \
         X(TOLD,     "who is to leave is told in time, in full and no earlier than needed") \
         X(IDLE,     "idle work is warned, spare or told as its class says: in time, once a spell") \
+        X(LOST,     "who is lost had a part there, and waits again unless it may start but once") \
+        X(SILENT,   "what may run on keeps its place, and nothing else does") \
+        X(DOWN,     "a node that is only described, or silent, is down until it is there") \
+        X(ASKED,    "who is asked to stop or move is told just that, and waits again after it") \
+        X(SAVED,    "a checkpoint counts from when it was made; an older one says nothing") \
         X(LEDGER,   "the ledger adds up, to the pool's devices and to what work holds") \
         X(CHECKED,  "the state's own invariants")                                       \
         X(ALIKE,    "the same facts with a memo made anew")                             \
@@ -72,7 +77,7 @@ struct book_device {
 };
 
 struct book_node {
-        bool here, up;
+        bool here, up, silent;
         struct node_desc desc;
         struct book_device devices[NODE_DEVICES_MAX];
         uint64_t cpu, ram, disk, network;       /* held by members */
@@ -99,6 +104,7 @@ struct book_work {
         int64_t stays_ms;               /* when it was last told that it may stay */
         bool told_idle;                 /* to stop, as nobody uses its devices */
         bool told_moves;                /* to stop, and its plan has places for it elsewhere */
+        bool told_asked;                /* to stop, as its owner wants */
         int64_t idle_since_ms;          /* 0: in use */
         uint8_t idle_done;              /* enum idle_then: in this spell */
         bool demoted;                   /* spare by that */
@@ -111,6 +117,7 @@ struct book_work {
         bool started;                   /* in the group that is looked at */
         /* What it does; only the test knows. */
         int64_t need_ms, delay_ms;
+        int64_t age_ms;                 /* of its checkpoints when they are told */
         bool fails;
 };
 
@@ -140,6 +147,7 @@ struct book {
         unsigned frozen_count;
         struct maintenance maintenance;
         struct book_budget budgets[BOOK_TENANTS][TENANT_BUDGETS_MAX];
+        const struct input *input;      /* that the group is about */
         int64_t now_ms, ticked_ms;
         int64_t rate_from_ms;           /* rules.stop_rate */
         uint64_t rate_units;
@@ -170,7 +178,7 @@ struct book_work *book_work(struct book *book, uint64_t id);    /* NULL: never q
 const struct service_class *book_class(const struct book *book, const struct book_work *work);
 const struct model *book_model(const struct book *book, uint32_t node);
 bool book_is_frozen(const struct book *book, uint32_t node);
-/* One of its nodes. */
+/* One of its nodes, or nobody hears of that: it is told nothing. */
 bool book_lies_frozen(const struct book *book, const struct book_work *work);
 bool book_lies_well(const struct book *book, uint32_t node, uint16_t tenant,
                     const struct part *part);
@@ -200,4 +208,10 @@ bool law_idle_stays(const struct book *book, const struct book_work *work);
 bool law_standing(struct book *book, struct book_work *work, enum standing standing);
 bool law_idle_policy(struct book *book, struct book_work *work);
 bool law_all_idle(struct book *book);
+/* `again`: it waits; else it is gone. */
+bool law_lost(struct book *book, const struct book_work *work, const struct input *input,
+              bool again);
+bool law_silent(struct book *book, uint32_t node, bool silent);  /* after its INPUT_NODE_FAILED */
+bool law_asked(struct book *book, struct book_work *work, const struct fact_noticed *noticed);
+bool law_saved(struct book *book, struct book_work *work, int64_t saved_ms);
 bool plan_law(struct book *book, const struct fact *facts, uint32_t count, uint32_t at);

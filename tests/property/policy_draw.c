@@ -75,7 +75,7 @@ void draw_pool(struct rng *rng, const struct case_words *words, struct draw_pool
 
 struct draft {
         struct page page;
-        struct rng tree, numbers;
+        struct rng tree, numbers, contact;
         const struct draw_pool *pool;
         const struct model_table *models;
         bool apart;                     /* several trust domains */
@@ -128,6 +128,8 @@ static void put_classes(struct draft *draft)
                         put_idle(draft, stop);
                 if (draw_chance(rng, 10))
                         put(page, ", time_limit: 2h, time_limit_max: 4h");
+                if (draw_chance(&draft->contact, 40))
+                        put(page, ", on_lost_contact: continue");
                 put(page, "}\n");
         }
 }
@@ -370,6 +372,7 @@ struct policy_doc *draw_policy(uint64_t tree_seed, uint64_t seed, const struct d
                 draft.models = models;
                 rng_init_stream(&draft.tree, tree_seed, 1);
                 rng_init_stream(&draft.numbers, seed, 2 + tries);
+                rng_init_stream(&draft.contact, seed, 100 + tries);
                 put_policy(&draft);
                 if (doc_read_yaml("policy", draft.page.text, draft.page.length, &doc, &err) < 0)
                         break;

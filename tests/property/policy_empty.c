@@ -103,6 +103,8 @@ bool law_told(struct book *book, const struct fact *fact)
                 return BOOK_FAIL(book, "workload %" PRIu64 " is idle and has a notice of %" PRId64
                                        " ms",
                                  fact->noticed.workload, until - now);
+        if (fact->noticed.cause == NOTICE_ASKED)
+                return law_asked(book, work, &fact->noticed);
         if (fact->noticed.cause == NOTICE_TIME_LIMIT || work->told_idle)
                 return true;
         const struct request *request = &work->request;

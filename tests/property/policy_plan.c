@@ -204,11 +204,10 @@ static bool law_victim(struct book *book, const struct book_work *victim,
         if (victim->standing == STANDING_PROTECTED)
                 return BOOK_FAIL(book, "workload %" PRIu64 " is protected and told to stop",
                                  victim->request.workload);
-        for (unsigned m = 0; m < victim->placed; m++)
-                if (book_is_frozen(book, victim->places[m].node))
-                        return BOOK_FAIL(book, "workload %" PRIu64 " runs on node %u, which is "
-                                               "frozen, and is told to stop",
-                                         victim->request.workload, victim->places[m].node);
+        if (book_lies_frozen(book, victim))
+                return BOOK_FAIL(book, "workload %" PRIu64 " runs where it is frozen, or on a node "
+                                       "that is silent, and is told to stop",
+                                 victim->request.workload);
         return true;
 }
 
@@ -258,9 +257,12 @@ static bool collect(struct book *book, const struct fact *facts, uint32_t count,
                 struct book_work *victim = book_work(book, facts[i].noticed.workload);
                 if (!victim || victim->status != WORK_RUNS || victim->notice_until_ms)
                         return BOOK_FAIL(book, "a victim does not run, or has been told already");
-                if (facts[i].noticed.until_ms !=
-                    book->now_ms + book_class(book, victim)->notice_ms)
-                        return BOOK_FAIL(book, "a notice is not as long as its class says");
+                int64_t notice_ms = planned->cause == PLAN_MOVE
+                                            ? book->input->move.notice_ms
+                                            : book_class(book, victim)->notice_ms;
+                if (facts[i].noticed.until_ms != book->now_ms + notice_ms)
+                        return BOOK_FAIL(book, "a notice is not as long as its class says, or who "
+                                               "asked for it");
                 ret_victims->works[ret_victims->count++] = victim;
         }
         *ret_places = places;
@@ -320,6 +322,7 @@ static bool law_move(struct book *book, struct book_work *work, struct book_plan
                      const struct fact *kept, const struct victims *victims)
 {
         uint64_t models = 0;
+        uint32_t to = book->input->move.node;
 
         for (unsigned m = 0; m < work->placed; m++)
                 models |= UINT64_C(1) << book->nodes[work->places[m].node].desc.model;
@@ -335,7 +338,13 @@ static bool law_move(struct book *book, struct book_work *work, struct book_plan
                 for (unsigned m = 0; m < work->placed; m++)
                         if (work->places[m].node == plan->places[p].node)
                                 why = "it lies there already";
+                if (to && book->nodes[plan->places[p].node].desc.name != to)
+                        why = "another node was asked for";
         }
+        if (book->input->kind != INPUT_MOVE_ASKED ||
+            book->input->move.workload != work->request.workload)
+                why = "nobody asked for it";
+        book->checked[PROMISE_ASKED]++;
         work->told_moves = true;
         return why ? BOOK_FAIL(book, "workload %" PRIu64 " cannot be moved so: %s",
                                work->request.workload, why)
@@ -377,7 +386,8 @@ bool plan_law(struct book *book, const struct fact *facts, uint32_t count, uint3
                         return false;
                 victims.works[v]->plan = planned->plan + 1;
                 victims.works[v]->notice_until_ms =
-                        book->now_ms + book_class(book, victims.works[v])->notice_ms;
+                        book->now_ms + (moves ? book->input->move.notice_ms
+                                              : book_class(book, victims.works[v])->notice_ms);
         }
         for (unsigned p = 0; p < places; p++)
                 for (unsigned i = 0; i < plan->places[p].count; i++)

@@ -66,6 +66,7 @@ static int64_t next_of(const struct book_work *work, struct input *ret_input)
         if (saves < at) {
                 at = saves;
                 ret_input->kind = INPUT_CHECKPOINTED;
+                ret_input->checkpoint.age_ms = work->age_ms;
         }
         return at;
 }
@@ -151,8 +152,11 @@ static int try(struct trial *trial, const struct input *input)
         return trial_run(trial, input) != 0;
 }
 
-static void live(struct rng *rng, uint64_t id)
+/* Checkpoints are told of some time after they were made, and before the next one is due. */
+static void live(struct rng *rng, uint64_t id, int64_t every_ms)
 {
+        if (every_ms > 0 && draw_chance(rng, 40))
+                book.works[id].age_ms = (int64_t)rng_below(rng, (uint64_t)every_ms);
         book.works[id].need_ms = draw_span(rng, 30 * SECOND_MS, 4 * HOUR_MS);
         book.works[id].delay_ms = draw_chance(rng, 60) ? 0 : (int64_t)draw_below(rng, 20000);
         book.works[id].fails = draw_chance(rng, 8);
@@ -179,7 +183,7 @@ static int submit(struct trial *trial, struct rng *rng, unsigned step)
         for (unsigned t = 0; t < tasks; t++) {
                 input.request = request;
                 input.request.workload = id + t;
-                live(rng, id + t);
+                live(rng, id + t, request.checkpoint_every_ms);
                 if (!try(trial, &input))
                         return 0;
         }
@@ -265,7 +269,62 @@ static int report_use(struct trial *trial, struct rng *rng)
                                              input.use.workload, may ? "refused" : "believed");
 }
 
-/* Some where it lies already, some that do not run: refused, and nothing changes. */
+/* Mostly as long as its class says; a few cannot be. */
+static int64_t draw_notice(struct rng *rng, const struct book_work *work)
+{
+        switch (draw_below(rng, 20)) {
+        case 0:
+                return -1;
+        case 1:
+                return RUN_MS_MAX + 1;
+        case 2:
+        case 3:
+        case 4:
+                return 0;
+        case 5:
+        case 6:
+                return draw_span(rng, SECOND_MS, 2 * HOUR_MS);
+        default:
+                return book_class(&book, work)->notice_ms;
+        }
+}
+
+/* Whether somebody may want that it stops. */
+static bool may_be_asked(const struct book_work *work, int64_t notice_ms)
+{
+        return work->status == WORK_RUNS && !work->notice_until_ms && notice_ms >= 0 &&
+               notice_ms <= RUN_MS_MAX;
+}
+
+/* Taken where it may be, refused where not. */
+static int ask(struct trial *trial, const struct input *input, uint64_t id, bool may,
+               enum promise_kind promise)
+{
+        int rc = trial_run(trial, input);
+
+        book.checked[promise]++;
+        return rc == 0           ? 0
+               : may == (rc > 0) ? 1
+                                 : BOOK_FAIL(&book, "%s of workload %" PRIu64 " is %s",
+                                             input_name(input->kind), id,
+                                             may ? "refused" : "taken, and cannot be");
+}
+
+static int ask_to_stop(struct trial *trial, struct rng *rng)
+{
+        struct book_work *work = any_work(rng, draw_chance(rng, 90) ? WORK_RUNS : WORK_WAITS);
+        struct input input = {.kind = INPUT_STOP_ASKED};
+
+        if (!work)
+                return 1;
+        input.stop.workload = work->request.workload;
+        input.stop.notice_ms = draw_notice(rng, work);
+        return ask(trial, &input, input.stop.workload, may_be_asked(work, input.stop.notice_ms),
+                   PROMISE_ASKED);
+}
+
+/* Some where it lies already, some that do not run: refused, and nothing changes. Others are where
+ * there is no room. */
 static int move(struct trial *trial, struct rng *rng)
 {
         struct book_work *work = any_work(rng, draw_chance(rng, 95) ? WORK_RUNS : WORK_WAITS);
@@ -274,11 +333,107 @@ static int move(struct trial *trial, struct rng *rng)
         if (!work)
                 return 1;
         input.move.workload = work->request.workload;
-        input.move.notice_ms = book_class(&book, work)->notice_ms;
+        input.move.notice_ms = draw_notice(rng, work);
         if (draw_chance(rng, 40))
                 input.move.node = trial->pool.nodes[draw_below(rng,
                                                                trial->pool.nodes_count)].name;
-        return trial_run(trial, &input) ? 1 : 0;
+        bool may = may_be_asked(work, input.move.notice_ms) && work->request.need.devices > 0 &&
+                   !book_lies_frozen(&book, work);
+        int rc = trial_run(trial, &input);
+        return rc <= 0 ? rc != 0
+               : may   ? 1
+                       : BOOK_FAIL(&book, "workload %" PRIu64 " is moved, and cannot be",
+                                   input.move.workload);
+}
+
+/* Its agent says that it ended for want of contact. */
+static int lose(struct trial *trial, struct rng *rng)
+{
+        struct book_work *work = any_work(rng, draw_chance(rng, 90) ? WORK_RUNS : WORK_WAITS);
+
+        if (!work)
+                return 1;
+        const struct input input = {.kind = INPUT_LOST, .workload = work->request.workload};
+        return ask(trial, &input, input.workload, work->status == WORK_RUNS, PROMISE_LOST);
+}
+
+/* Word of a checkpoint: new or late, from before the newest or the run, a few from no time. */
+static int save(struct trial *trial, struct rng *rng)
+{
+        struct book_work *work = any_work(rng, draw_chance(rng, 95) ? WORK_RUNS : WORK_WAITS);
+        struct input input = {.kind = INPUT_CHECKPOINTED};
+
+        if (!work)
+                return 1;
+        int64_t ran_ms = book.now_ms - work->since_ms, age_ms = 0, before_ms = work->saved_ms;
+        unsigned kind = draw_below(rng, 20);
+        if (kind >= 5)
+                age_ms = (int64_t)rng_below(rng, (uint64_t)ran_ms + 1);
+        if (kind >= 15)
+                age_ms += draw_span(rng, SECOND_MS, HOUR_MS);
+        if (kind == 18)
+                age_ms = -1;
+        if (kind == 19)
+                age_ms = RUN_MS_MAX + 1;
+        input.checkpoint.workload = work->request.workload;
+        input.checkpoint.age_ms = age_ms;
+        bool may = work->status == WORK_RUNS && age_ms >= 0 && age_ms <= RUN_MS_MAX;
+        if (!ask(trial, &input, input.checkpoint.workload, may, PROMISE_SAVED))
+                return 0;
+        int64_t saved_ms = may && ran_ms - age_ms > before_ms ? ran_ms - age_ms : before_ms;
+        return work->saved_ms == saved_ms ||
+               BOOK_FAIL(&book, "workload %" PRIu64 " has saved %" PRId64 " ms of its run, and %"
+                                PRId64 " ms are kept",
+                         input.checkpoint.workload, saved_ms, work->saved_ms);
+}
+
+/* Its lease is over (what continues then keeps its place), or it is known to be empty. */
+static int fail_node(struct trial *trial, uint32_t node, uint32_t name, bool silent)
+{
+        struct input input = {.kind = INPUT_NODE_FAILED, .failed = {name, silent}};
+        int rc = trial_run(trial, &input);
+
+        return rc > 0 ? law_silent(&book, node, silent) : rc != 0;
+}
+
+/* Mostly one where something runs, so that it goes on unheard. */
+static int silence(struct trial *trial, struct rng *rng)
+{
+        const struct book_work *work = any_work(rng, WORK_RUNS);
+        const struct node_desc *desc =
+                &trial->pool.nodes[draw_below(rng, trial->pool.nodes_count)];
+        uint32_t name = work ? book.nodes[work->places[0].node].desc.name : desc->name;
+        uint32_t node = state_node(trial->states[0], name);
+
+        return node == NONE || fail_node(trial, node, name, draw_chance(rng, 80));
+}
+
+/* The document says what it is like; it is not there. What is known of its devices stays. */
+static int describe(struct trial *trial, struct rng *rng)
+{
+        struct input input = {.kind = INPUT_NODE_DESCRIBED};
+        struct node_desc *desc = &input.node;
+
+        *desc = trial->pool.nodes[draw_below(rng, trial->pool.nodes_count)];
+        uint32_t node = state_node(trial->states[0], desc->name);
+        bool may = node == NONE || !book.nodes[node].up;
+        if (node != NONE)
+                desc->broken = book.nodes[node].desc.broken;
+        desc->drained = draw_chance(rng, 15);
+        if (draw_chance(rng, 20))
+                desc->plane = trial->words.planes[draw_below(rng, 2)];
+        if (draw_chance(rng, 20))
+                desc->cpu_milli /= 4;
+        int rc = trial_run(trial, &input);
+        book.checked[PROMISE_DOWN]++;
+        if (rc == 0)
+                return 0;
+        if (may != (rc > 0))
+                return BOOK_FAIL(&book, "a node that is %s is described, and that is %s",
+                                 may ? "down" : "there", may ? "refused" : "taken");
+        node = state_node(trial->states[0], desc->name);
+        return rc < 0 || !book.nodes[node].up ||
+               BOOK_FAIL(&book, "node %u is only described, and up", node);
 }
 
 static int change_node(struct trial *trial, struct rng *rng)
@@ -297,6 +452,9 @@ static int change_node(struct trial *trial, struct rng *rng)
                 break;
         case 1:
                 desc.broken = (uint16_t)(1u << draw_below(rng, desc.devices));
+                if (draw_chance(rng, 50))
+                        return try(trial, &(struct input){.kind = INPUT_DEVICES_FAILED,
+                                                          .broke = {desc.name, desc.broken}});
                 break;
         case 2:
                 desc.cpu_milli /= 4;
@@ -305,8 +463,7 @@ static int change_node(struct trial *trial, struct rng *rng)
                 desc.plane = trial->words.planes[draw_below(rng, 2)];
                 break;
         case 4:
-                return try(trial, &(struct input){.kind = INPUT_NODE_FAILED,
-                                                  .node_name = desc.name});
+                return fail_node(trial, now, desc.name, draw_chance(rng, 60));
         case 5:
                 return try(trial, &(struct input){.kind = INPUT_NODE_REMOVED,
                                                   .node_name = desc.name});
@@ -388,8 +545,9 @@ static int maintain(struct trial *trial, unsigned set)
 static int run_step(struct trial *trial, unsigned step)
 {
         enum { SUBMIT, WAIT, CANCEL, HOLD, STOP, CHANGE, OBSERVE, FREEZE, MAINTAIN, POLICY, EXIT,
-               FAIL, USE, MOVE, KINDS };
-        static const uint64_t weights[KINDS] = {54, 12, 4, 4, 5, 8, 2, 4, 2, 1, 4, 2, 16, 6};
+               FAIL, USE, MOVE, LOSE, ASK, SAVE, DESCRIBE, SILENCE, KINDS };
+        static const uint64_t weights[KINDS] = {54, 12, 4, 4, 5, 8, 2, 4, 2, 1, 4, 2, 16, 6,
+                                                3,  5,  5, 3, 3};
         struct rng rng;
         int64_t span;
 
@@ -427,6 +585,16 @@ static int run_step(struct trial *trial, unsigned step)
                 return report_use(trial, &rng);
         case MOVE:
                 return move(trial, &rng);
+        case LOSE:
+                return lose(trial, &rng);
+        case ASK:
+                return ask_to_stop(trial, &rng);
+        case SAVE:
+                return save(trial, &rng);
+        case DESCRIBE:
+                return describe(trial, &rng);
+        case SILENCE:
+                return silence(trial, &rng);
         case FAIL:
                 return of_work(trial, &rng, INPUT_FAILED, WORK_RUNS);
         default:

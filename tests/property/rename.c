@@ -1,6 +1,8 @@
 /* rename - names and order of rows mean nothing: the published lists, renamed and shuffled, fill a
  * pool to exactly the same figure.
  *
+ * rename [LISTS]       of the lists, so many: as with `quality`.
+ *
  * Placement auto with the planner, one seed, 100 % arrived. Needs BERTH_DATA with openb/ in it;
  * exits with 77 (skipped) where there is none.
  */
@@ -131,9 +133,10 @@ static bool check_list(const char *data, const struct model_table *models, const
         return good;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
         static const char *const lists[] = {"default", "gpuspec33"};
+        size_t count = argc > 1 ? strtoul(argv[1], NULL, 10) : ARRAY_LEN(lists);
         char data[DATA_PATH_MAX];
         struct err err = {0};
 
@@ -145,7 +148,7 @@ int main(void)
                 return 1;
         }
         bool good = true;
-        for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+        for (size_t i = 0; i < count && i < ARRAY_LEN(lists); i++)
                 good &= check_list(data, models, lists[i]);
         rmdir(folder);
         model_table_free(models);

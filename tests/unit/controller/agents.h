@@ -97,3 +97,24 @@ static inline bool is_up(const char *name)
         uint32_t node = state_node(state, nodes_find(world.live.nodes, name)->desc.name);
         return node != NONE && state->nodes[node].status == NODE_UP;
 }
+
+/* All agents but that of the node. */
+static inline void others_report(const char *but)
+{
+        for (unsigned n = 1; n <= 3; n++) {
+                char name[4];
+                snprintf(name, sizeof name, "n%u", n);
+                if (strcmp(name, but) != 0)
+                        report(name, "[]");
+        }
+}
+
+/* Until its lease is over. */
+static inline void silence(const char *node)
+{
+        for (unsigned t = 0; t < 17 && is_up(node); t++) {
+                world_tick(&world, 2000);
+                others_report(node);
+        }
+        assert_false(is_up(node));
+}

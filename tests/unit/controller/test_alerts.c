@@ -487,6 +487,42 @@ static void without_memory_it_comes_later(void **state)
         assert_int_equal(row_of(firing(ALERT_MEMORY_PRESSURE, "nodes")->id).state, ALERT_FIRING);
 }
 
+/* Written by a program that is newer, or by a hand. */
+static void put_unreadable(uint64_t id)
+{
+        const struct object odd = {.kind = OBJECT_ALERT, .id = id, .tenant = "", .name = "first",
+                                   .class = "of_another_day", .owner = "", .state = "firing",
+                                   .detail = "{}", .created_ms = world.now_ms,
+                                   .updated_ms = world.now_ms};
+        struct act *act = world_act(&world);
+        assert_int_equal(core_put(act, &odd, &world.err), 0);
+        assert_int_equal(core_note(act, "{\"alerts\":\"kept\"}", &world.err), 0);
+        world_commit(&world, act, NULL);
+        world_settle(&world);
+}
+
+static void a_row_that_cannot_be_read_is_left_out_and_said(void **state)
+{
+        (void)state;
+        struct alerts *alerts = world.live.alerts;
+        uint64_t first = alerts_raise(alerts, ALERT_QUARANTINED, "first", "", "one", world.now_ms);
+        uint64_t other = alerts_raise(alerts, ALERT_QUARANTINED, "other", "", "two", world.now_ms);
+        pass(2 * SECOND, SECOND);
+        put_unreadable(first);
+        world_crash(&world, FAULT_LOSE_ALL, 1);
+        world_start(&world);
+        alerts = world.live.alerts;
+        assert_null(firing(ALERT_QUARANTINED, "first"));
+        assert_int_equal(firing(ALERT_QUARANTINED, "other")->id, other);
+        struct alerts_figures figures = alerts_figures(alerts);
+        assert_int_equal(figures.unread, 1);
+        assert_int_equal(figures.unread_id, first);
+        /* The pool goes on, and what is still so is raised anew. */
+        pass(5 * SECOND, SECOND);
+        assert_true(alerts_raise(alerts, ALERT_QUARANTINED, "first", "", "one", world.now_ms) >
+                    other);
+}
+
 #define WORLD_TEST(test) cmocka_unit_test_setup_teardown(test, start, stop)
 
 int main(void)
@@ -505,6 +541,7 @@ int main(void)
                 WORLD_TEST(what_does_not_fit_is_counted),
                 WORLD_TEST(odd_names_are_kept),
                 WORLD_TEST(without_memory_it_comes_later),
+                WORLD_TEST(a_row_that_cannot_be_read_is_left_out_and_said),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,6 +108,8 @@ static void work_ends_as_its_processes_did(void **state)
         world_row(&world, badly, is, detail);
         assert_string_equal(is, "failed");
         check_has(detail, "\"exit_code\":3");
+        world_row(&world, refused, is, detail);
+        assert_null(strstr(detail, "exit_code"));       /* it never ran */
         report("n1", run(well, 0, WELL));       /* late, and again */
         expect_row(well, "succeeded");
 }
@@ -128,35 +130,6 @@ static void what_is_said_of_another_run_means_nothing(void **state)
         assert_int_equal(world_work(&world, id)->members[0].phase, PHASE_UNKNOWN);
         report(strcmp(node, "n1") ? "n1" : "n2", run(id, 0, BADLY));    /* not its node */
         assert_non_null(world_work(&world, id));
-}
-
-/* ---- devices ---- */
-
-static void a_broken_device_ends_its_work_and_stays_broken(void **state)
-{
-        (void)state;
-        uint64_t id = world_job(&world, "web", "j", 4);
-        char node[8];
-        snprintf(node, sizeof node, "%s", node_of(id, 0));
-        const struct node_entry *entry = nodes_find(world.live.nodes, node);
-        uint64_t epoch = world_work(&world, id)->epoch;
-        say(id, 0, RUNNING);
-        json_t *it = json_pack("{s:i,s:s,s:s,s:I,s:[],s:[i]}", "protocol", 1, "agent", "1", "boot",
-                               "b", "seen", (json_int_t)entry->generation, "runs", "broken", 2);
-        json_decref(world_exchange(&world, node, it));
-        const struct state *live = core_state(world.live.core);
-        uint32_t number = state_node(live, entry->desc.name);
-        assert_int_equal(live->nodes[number].desc.broken, 1u << 2);
-        assert_int_not_equal(world_work(&world, id)->epoch, epoch);
-        assert_int_equal(world_put_pool(&world, world_pool), 0);        /* says nothing of it */
-        assert_int_equal(live->nodes[number].desc.broken, 1u << 2);
-        world_crash(&world, FAULT_LOSE_ALL, 1);
-        world_start(&world);
-        assert_int_equal(world_put_pool(&world, world_pool), 0);
-        live = core_state(world.live.core);
-        assert_int_equal(live->nodes[number].desc.broken, 1u << 2);
-        report(node, "[]");                     /* it is well again */
-        assert_int_equal(live->nodes[number].desc.broken, 0);
 }
 
 /* More would have the agent refuse the whole answer, until its lease is over. */
@@ -195,7 +168,6 @@ int main(void)
                 T(what_an_agent_may_start_is_durable),
                 T(work_ends_as_its_processes_did),
                 T(what_is_said_of_another_run_means_nothing),
-                T(a_broken_device_ends_its_work_and_stays_broken),
                 T(an_agent_is_asked_for_no_more_than_it_takes),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

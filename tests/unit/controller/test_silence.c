@@ -1,27 +1,6 @@
 /* Nodes whose agents fall silent, and come back. */
 #include "tests/unit/controller/agents.h"
 
-/* ---- silence ---- */
-
-static void others_report(const char *but)
-{
-        for (unsigned n = 1; n <= 3; n++) {
-                char name[4];
-                snprintf(name, sizeof name, "n%u", n);
-                if (strcmp(name, but) != 0)
-                        report(name, "[]");
-        }
-}
-
-static void silence(const char *node)
-{
-        for (unsigned t = 0; t < 17 && is_up(node); t++) {
-                world_tick(&world, 2000);
-                others_report(node);
-        }
-        assert_false(is_up(node));
-}
-
 static void a_silent_node_is_lost_after_its_lease_and_not_before(void **state)
 {
         (void)state;

@@ -1,0 +1,132 @@
+/* Nodes that nobody hears of, and what owners and agents say of running work: who is lost, who goes
+ * on, who was asked to stop, what is saved. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "tests/property/policy_book.h"
+
+static bool lies_on(const struct book_work *work, uint32_t node)
+{
+        for (unsigned m = 0; m < work->placed; m++)
+                if (work->places[m].node == node)
+                        return true;
+        return false;
+}
+
+static bool continues(const struct book *book, const struct book_work *work)
+{
+        return book_class(book, work)->on_lost_contact == LOST_CONTACT_CONTINUE;
+}
+
+/* The node that an input about one is about; NONE: it is about none, or that is not here. */
+static uint32_t node_of(const struct book *book, const struct input *input)
+{
+        uint32_t name = 0;
+
+        switch (input->kind) {
+        case INPUT_NODE_CHANGED:
+        case INPUT_NODE_DESCRIBED:
+                name = input->node.name;
+                break;
+        case INPUT_NODE_FAILED:
+                name = input->failed.node_name;
+                break;
+        case INPUT_LAYOUT_OBSERVED:
+                name = input->layout.node;
+                break;
+        default:
+                return NONE;
+        }
+        for (uint32_t n = 0; n < BOOK_NODES; n++)
+                if (book->nodes[n].here && book->nodes[n].desc.name == name)
+                        return n;
+        return NONE;
+}
+
+/* Whether a member of it may run: its node is there, or silent and it continues; on `node` as that
+ * fails. */
+static bool runs_on(const struct book *book, const struct book_work *work, uint32_t node,
+                    bool silent)
+{
+        for (unsigned m = 0; m < work->placed; m++) {
+                const struct book_node *at = &book->nodes[work->places[m].node];
+                bool is_silent = work->places[m].node == node ? silent : at->silent;
+                if ((work->places[m].node != node && at->up) || (is_silent && continues(book, work)))
+                        return true;
+        }
+        return false;
+}
+
+bool law_lost(struct book *book, const struct book_work *work, const struct input *input,
+              bool again)
+{
+        uint64_t id = work->request.workload;
+        bool about_it = input->kind == INPUT_LOST && input->workload == id;
+        uint32_t node = node_of(book, input);
+
+        book->checked[PROMISE_LOST]++;
+        if (work->status != WORK_RUNS || (!about_it && (node == NONE || !lies_on(work, node))))
+                return BOOK_FAIL(book, "workload %" PRIu64 " is lost, and nothing happened to it",
+                                 id);
+        if (again == work->request.once)
+                return BOOK_FAIL(book, "workload %" PRIu64 " is lost and %s, and may start %s", id,
+                                 again ? "waits again" : "gone",
+                                 work->request.once ? "but once" : "again");
+        if (about_it)
+                return true;
+        book->checked[PROMISE_SILENT]++;
+        if (input->kind == INPUT_NODE_FAILED && runs_on(book, work, node, input->failed.silent))
+                return BOOK_FAIL(book, "workload %" PRIu64 " is lost with node %u, and may run on",
+                                 id, node);
+        if (input->kind == INPUT_NODE_DESCRIBED)
+                return BOOK_FAIL(book, "workload %" PRIu64 " is lost as its node is described", id);
+        return true;
+}
+
+bool law_silent(struct book *book, uint32_t node, bool silent)
+{
+        if (book->nodes[node].up || book->nodes[node].silent != silent)
+                return BOOK_FAIL(book, "node %u has failed, and is up, or silent as it is not",
+                                 node);
+        for (uint64_t w = 1; w <= book->last_id; w++) {
+                const struct book_work *work = &book->works[w];
+                if (work->status != WORK_RUNS || !lies_on(work, node))
+                        continue;
+                book->checked[PROMISE_SILENT]++;
+                if (!runs_on(book, work, node, silent))
+                        return BOOK_FAIL(book, "node %u has failed, and workload %" PRIu64
+                                               " keeps its place there, and runs nowhere",
+                                         node, w);
+        }
+        return true;
+}
+
+bool law_asked(struct book *book, struct book_work *work, const struct fact_noticed *noticed)
+{
+        const struct input *input = book->input;
+
+        book->checked[PROMISE_ASKED]++;
+        if (input->kind != INPUT_STOP_ASKED || input->stop.workload != noticed->workload ||
+            noticed->until_ms != book->now_ms + input->stop.notice_ms || noticed->leave_by_ms != 0)
+                return BOOK_FAIL(book, "workload %" PRIu64 " is told that its owner wants it to "
+                                       "stop by %" PRId64 ", which nobody asked for",
+                                 noticed->workload, noticed->until_ms);
+        work->told_asked = true;
+        return true;
+}
+
+bool law_saved(struct book *book, struct book_work *work, int64_t saved_ms)
+{
+        const struct input *input = book->input;
+
+        book->checked[PROMISE_SAVED]++;
+        if (!work || work->status != WORK_RUNS || input->kind != INPUT_CHECKPOINTED ||
+            input->checkpoint.workload != work->request.workload ||
+            saved_ms != book->now_ms - work->since_ms - input->checkpoint.age_ms ||
+            saved_ms < work->saved_ms)
+                return BOOK_FAIL(book, "a checkpoint of %" PRId64 " ms of a run is kept, and none "
+                                       "such was made",
+                                 saved_ms);
+        work->saved_ms = saved_ms;
+        return true;
+}
