@@ -87,10 +87,15 @@ struct core_document {
         uint64_t revision;              /* POLICY_SET */
 };
 
-/* Decides one input to its end, and applies what was decided. 0, or what engine_decide() returns
- * for an input that cannot be meant: then nothing of it is logged. */
+/* Decides one input to its end, and applies what was decided. 0, what engine_decide() returns for
+ * an input that cannot be meant, or -ERR_QUARANTINED: then nothing of it is logged. */
 int core_input(struct act *act, const struct input *input, const struct core_document *document,
                struct err *err);
+/* Of what it returned: an input in quarantine is left out, and the rest of the act goes on. */
+static inline int core_unless_held(int rc)
+{
+        return rc == -ERR_QUARANTINED ? 0 : rc;
+}
 /* What the act has decided so far, in order: good until the next core_input() of any act. */
 const struct fact *core_facts(const struct act *act, uint32_t *ret_count);
 bool core_facts_any(const struct act *act);

@@ -72,6 +72,7 @@ uint32_t event_node(const struct fact *fact)
         case FACT_NODE_SET:
                 return fact->node_set.node;
         case FACT_NODE_DOWN:
+                return fact->down.node;
         case FACT_NODE_GONE:
                 return fact->node;
         default:

@@ -9,6 +9,7 @@
 #include "controller/live.h"
 #include "controller/nodes.h"
 #include "controller/works.h"
+#include "engine/contact.h"
 #include "proto/protocol.h"
 
 #define GENERATION_MAX (UINT64_MAX / 4) /* what is above is no generation */
@@ -185,6 +186,19 @@ static bool has_strangers(struct live *live, const struct node_entry *node, cons
         return false;
 }
 
+/* Whether work that was given up with the node still ends elsewhere: it is not to begin here. */
+static bool keeps_torn(struct live *live, const struct node_entry *node)
+{
+        const struct state *state = core_state(live->core);
+        uint32_t number = state_node(state, node->desc.name);
+
+        for (uint32_t at = number == NONE ? NONE : state->nodes[number].first_member; at != NONE;
+             at = state->members[at].node_next)
+                if (!member_may_run(state, &state->members[at]))
+                        return true;
+        return false;
+}
+
 /* A node that was lost joins again when its agent has seen that it should run nothing, and does so:
  * a report from before, which comes late, proves nothing. */
 static bool may_join(struct live *live, const struct node_entry *node, const json_t *report)
@@ -195,7 +209,7 @@ static bool may_join(struct live *live, const struct node_entry *node, const jso
             (node->fence == 0 || seen < 0 || (uint64_t)seen < node->fence ||
              (uint64_t)seen > node->generation))
                 return false;
-        return !has_strangers(live, node, report);
+        return !has_strangers(live, node, report) && !keeps_torn(live, node);
 }
 
 /* Generations begin with the clock of the controller's start. An agent that has seen a later one
@@ -224,12 +238,6 @@ static bool changes(const struct work_member *member, const struct reported *rep
                member->phase != PHASE_REFUSED;
 }
 
-/* What the document says is broken stays so. */
-static uint16_t all_broken(const struct node_entry *node, const json_t *report)
-{
-        return node->desc.broken | broken_of(report);
-}
-
 /* The member that has made a checkpoint which is not known yet; NULL: none. */
 static struct work_member *checkpoint_of(struct live *live, const json_t *it)
 {
@@ -254,7 +262,7 @@ bool exchange_has_news(struct live *live, const struct node_entry *node, const j
 
         if (!is_up(live, node))
                 return may_join(live, node, report);
-        if (core_state(live->core)->nodes[number].desc.broken != all_broken(node, report))
+        if (core_state(live->core)->nodes[number].desc.broken != live_broken(live, node))
                 return true;
         json_array_foreach(json_object_get(report, "runs"), i, run) {
                 struct reported reported;
@@ -320,29 +328,11 @@ static int apply_checkpoints(struct live *live, struct act *act, const struct no
                 input.checkpoint.workload =
                         (uint64_t)json_integer_value(json_object_get(it, "workload"));
                 input.checkpoint.age_ms = age_of(live, node, at);
-                int rc = core_input(act, &input, NULL, err);
-                if (rc && rc != -ERR_QUARANTINED)
+                int rc = core_unless_held(core_input(act, &input, NULL, err));
+                if (rc)
                         return rc;
         }
         return 0;
-}
-
-static int apply_health(struct live *live, struct act *act, struct node_entry *node,
-                        const json_t *report, struct err *err)
-{
-        uint32_t number = state_node(core_state(live->core), node->desc.name);
-        struct input input = {.kind = INPUT_NODE_CHANGED};
-
-        input.node = core_state(live->core)->nodes[number].desc;
-        if (input.node.broken == all_broken(node, report))
-                return 0;
-        uint32_t lost = all_broken(node, report) & ~(uint32_t)input.node.broken;
-        int rc = live_cancel_lost(live, act, number, lost, err);
-        if (rc)
-                return rc;
-        input.node.broken = all_broken(node, report);
-        rc = core_input(act, &input, NULL, err);
-        return rc == -ERR_QUARANTINED ? 0 : rc; /* what else it reports counts */
 }
 
 int exchange_apply(struct live *live, struct act *act, struct node_entry *node,
@@ -359,12 +349,12 @@ int exchange_apply(struct live *live, struct act *act, struct node_entry *node,
                 rc = live_join(live, act, node, err);
                 live_touch(live, node, core_next_seq(live->core) - 1);
         }
+        /* Health first: what a broken device has ended is no failure of what ran there. */
+        rc = rc ? rc : core_unless_held(live_health(live, act, node, err));
         json_array_foreach(json_object_get(report, "runs"), i, run) {
                 struct reported reported;
                 if (rc == 0 && read_run(run, &reported))
                         rc = apply_run(live, act, node, &reported, err);
         }
-        if (rc == 0)
-                rc = apply_checkpoints(live, act, node, report, err);
-        return rc ? rc : apply_health(live, act, node, report, err);
+        return rc ? rc : apply_checkpoints(live, act, node, report, err);
 }

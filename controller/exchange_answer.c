@@ -11,6 +11,7 @@
 #include "controller/view.h"
 #include "controller/wants.h"
 #include "controller/works.h"
+#include "engine/contact.h"
 #include "engine/order.h"
 #include "proto/protocol.h"
 #include "proto/workload_doc.h"
@@ -20,11 +21,14 @@ static void add_stop(json_t *json, const struct live *live, const struct work *w
 {
         json_t *stop = json_null();
 
-        if (work->wish == WISH_CANCEL || work->ending || workload->notice_until_ms) {
-                bool now = work->wish == WISH_CANCEL || work->ending;
+        bool is_torn = workload_is_torn(core_state(live->core), workload);
+        bool now = work->wish == WISH_CANCEL || work->ending || is_torn;
+
+        if (now || workload->notice_until_ms) {
                 stop = json_object();
                 view_set(stop, "cause",
                          json_string(work->wish == WISH_CANCEL ? "cancelled"
+                                     : is_torn                 ? "a part of it is lost"
                                      : work->ending            ? "a member ended"
                                                                : notice_cause_name(
                                                    (enum notice_cause)workload->notice_cause)));
@@ -107,9 +111,11 @@ static json_t *addresses_of(const struct state *state, const struct workload *wo
 }
 
 /* The barrier: all members have their processes ready, and are not to end before they began. */
-static bool may_go(const struct work *work)
+static bool may_go(const struct state *state, const struct workload *workload,
+                   const struct work *work)
 {
-        if (work->ending || work->left_told || work->wish == WISH_CANCEL)
+        if (work->ending || work->left_told || work->wish == WISH_CANCEL ||
+            workload_is_torn(state, workload))
                 return work->members_count == 1;
         for (uint16_t m = 0; m < work->members_count; m++)
                 if (work->members[m].phase != PHASE_READY &&
@@ -174,7 +180,7 @@ static json_t *run_of(struct live *live, const struct member *member)
         view_set(json, "rank", json_integer(member->number));
         view_set(json, "world", json_integer(bucket->form.members));
         view_set(json, "addresses", addresses_of(state, workload, bucket->form.members));
-        view_set(json, "go", json_boolean(may_go(work)));
+        view_set(json, "go", json_boolean(may_go(state, workload, work)));
         view_set(json, "lost_contact", json_string(lost_contact_of(state, workload)));
         if (!add_document(json, live, work, workload)) {
                 json_decref(json);
@@ -205,6 +211,8 @@ json_t *exchange_answer(struct live *live, const struct node_entry *node)
 
         for (uint32_t at = number == NONE ? NONE : state->nodes[number].first_member; at != NONE;
              at = state->members[at].node_next) {
+                if (!member_may_run(state, &state->members[at]))
+                        continue;       /* it was given up */
                 json_t *run = run_of(live, &state->members[at]);
                 if (!run) {
                         json_decref(runs);

@@ -100,6 +100,22 @@ int live_lose(struct live *live, struct act *act, struct node_entry *node, struc
 void live_touch(struct live *live, struct node_entry *node, uint64_t seq);
 struct node_entry *live_node_of(const struct live *live, uint32_t node);   /* number in the state */
 
+/* ---- devices: live_devices.c ---- */
+
+/* Which count as broken (bit d: device d): those the document calls so, and those its agent named.
+ * One that broke stays so while anything has a part of it: that is being ended. */
+uint16_t live_broken(const struct live *live, const struct node_entry *node);
+/* Tells the engine, of a node it knows. What runs on a device that breaks keeps its place until its
+ * agent has ended it. */
+int live_health(struct live *live, struct act *act, const struct node_entry *node,
+                struct err *err);
+/* ... only of those that are newly broken; before a node is told of that may run something. Nothing
+ * where nodes are simulated, or the engine does not know it. */
+int live_fail_devices(struct live *live, struct act *act, const struct node_entry *node,
+                      struct err *err);
+/* After a node was given up: what keeps its place there, as it may run elsewhere, too, ends. */
+void live_end_torn(struct live *live, uint32_t node);
+
 /* ---- runs: live_runs.c ---- */
 
 /* Its owner, or somebody who may, wants it gone. */
@@ -113,6 +129,8 @@ int live_restart(struct live *live, struct act *act, const struct work *work, bo
 struct fact;
 int live_move(struct live *live, struct act *act, const struct work *work, uint32_t to,
               bool dry_run, const struct fact **ret_facts, uint32_t *ret_count, struct err *err);
+/* Everything that has members of it is told, as of record `seq` (0: at once). */
+void live_touch_work(struct live *live, uint64_t id, uint64_t seq);
 /* After its members' phases changed: lets the barrier go, ends a gang as a whole, and tells the
  * engine when all are gone. */
 int live_settle(struct live *live, struct act *act, struct work *work, struct err *err);
@@ -121,12 +139,9 @@ int live_settle(struct live *live, struct act *act, struct work *work, struct er
  * and told again at each tick, until it may. 0, or what core_input() returns. */
 int live_tell(struct live *live, struct act *act, const struct input *input, struct err *err);
 
-/* Before the devices of a node are lost (bit d: device d; LIVE_ALL_DEVICES: the node): what was
- * cancelled while it ran there ends now, instead of starting somewhere else. LIVE_SILENT: the node,
- * without what may continue there. */
-#define LIVE_ALL_DEVICES UINT32_MAX
-#define LIVE_SILENT      (UINT32_MAX - 1)
-int live_cancel_lost(struct live *live, struct act *act, uint32_t node, uint32_t devices,
+/* Before a node is given up: what was cancelled while it ran there, and runs nowhere else, ends
+ * now, instead of starting again. `is_silent`: not what may continue there. */
+int live_cancel_lost(struct live *live, struct act *act, uint32_t node, bool is_silent,
                      struct err *err);
 /* What waits for time: work that left before its notice was over, and work that was cancelled while
  * it ran and lost its place. */

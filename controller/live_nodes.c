@@ -36,12 +36,10 @@ static struct node_desc wanted_desc(const struct live *live, const struct node_e
 {
         struct node_desc desc = entry->desc;
 
-        desc.broken |= entry->broken;
+        desc.broken = live_broken(live, entry);
         if (node) {
                 desc.drained = node->desc.drained;
                 desc.drain_by_ms = node->desc.drain_by_ms;
-                if (!live->simulated && !entry->reported)
-                        desc.broken |= node->desc.broken;
         }
         return desc;
 }
@@ -65,6 +63,9 @@ int live_join(struct live *live, struct act *act, struct node_entry *entry, stru
         const struct node_desc desc = wanted_desc(live, entry, node);
         struct input input = {.kind = node ? INPUT_NODE_CHANGED : INPUT_NODE_JOINED, .node = desc};
 
+        int rc = live_fail_devices(live, act, entry, err);
+        if (rc)
+                return rc;
         if (node && node->status == NODE_UP && node_desc_equal(&node->desc, &desc))
                 return 0;
         entry->awaited = false;
@@ -78,6 +79,9 @@ int live_describe(struct live *live, struct act *act, struct node_entry *entry, 
         const struct input input = {.kind = INPUT_NODE_DESCRIBED,
                                     .node = wanted_desc(live, entry, node)};
 
+        int rc = live_fail_devices(live, act, entry, err);
+        if (rc)
+                return rc;
         if (node && node_desc_equal(&node->desc, &input.node))
                 return 0;
         if (!node) {
@@ -118,8 +122,11 @@ int live_lose(struct live *live, struct act *act, struct node_entry *entry, stru
                                "drain %s' empties it",
                                entry->name, entry->name);
         uint32_t number = state_node(core_state(live->core), entry->desc.name);
-        int rc = live_cancel_lost(live, act, number, LIVE_ALL_DEVICES, err);
+        int rc = live_cancel_lost(live, act, number, false, err);
         /* What a report says that was on its way proves nothing any more. */
         entry->fence = 0;
-        return rc ? rc : core_input(act, &lost, NULL, err);
+        rc = rc ? rc : core_input(act, &lost, NULL, err);
+        if (rc == 0)
+                live_end_torn(live, number);
+        return rc;
 }

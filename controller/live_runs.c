@@ -5,16 +5,16 @@
 #include "controller/nodes.h"
 #include "controller/simulated.h"
 #include "controller/works.h"
+#include "engine/contact.h"
 #include "engine/decide.h"
 #include "engine/order.h"
 
 #define SERVICE_PAUSE_MS 10000          /* between two starts of a replica */
 
-/* Everything that has members of the work is told. */
-static void touch_all(struct live *live, const struct work *work, uint64_t seq)
+void live_touch_work(struct live *live, uint64_t id, uint64_t seq)
 {
         const struct state *state = core_state(live->core);
-        uint32_t slot = state_workload(state, work->id);
+        uint32_t slot = state_workload(state, id);
 
         if (slot == NONE)
                 return;
@@ -51,7 +51,7 @@ int live_cancel(struct live *live, struct act *act, struct work *work, struct er
         rc = core_wish(act, work, WISH_CANCEL, err);
         if (rc)
                 return rc;
-        touch_all(live, work, core_next_seq(live->core) - 1);
+        live_touch_work(live, work->id, core_next_seq(live->core) - 1);
         if (live->simulated)
                 return simulated_expect(live->simulated, work->id, work->epoch,
                                         core_now_ms(live->core));
@@ -98,18 +98,24 @@ struct tally {
         unsigned gone, failed, ready, lost_contact;
 };
 
-static struct tally tally_of(const struct work *work)
+/* What cannot be heard of any more counts as what it was given up for. */
+static struct tally tally_of(const struct live *live, const struct work *work, uint32_t slot)
 {
+        const struct state *state = core_state(live->core);
         struct tally tally = {0};
 
-        for (uint16_t m = 0; m < work->members_count; m++) {
-                const struct work_member *member = &work->members[m];
-                bool gone = member->phase == PHASE_EXITED || member->phase == PHASE_REFUSED;
+        for (uint32_t at = state->workloads[slot].first_member; at != NONE;
+             at = state->members[at].next) {
+                const struct work_member *member = &work->members[state->members[at].number];
+                bool is_lost = !member_may_run(state, &state->members[at]);
+                bool gone = is_lost || member->phase == PHASE_EXITED ||
+                            member->phase == PHASE_REFUSED;
+                bool failed = is_lost || (gone && member->failed);
                 tally.gone += gone;
-                tally.failed += gone && member->failed;
-                tally.lost_contact += gone && member->failed && member->lost_contact;
-                tally.ready += member->phase == PHASE_READY || member->phase == PHASE_RUNNING ||
-                               gone;
+                tally.failed += failed;
+                tally.lost_contact += is_lost || (failed && member->lost_contact);
+                tally.ready += gone || member->phase == PHASE_READY ||
+                               member->phase == PHASE_RUNNING;
         }
         return tally;
 }
@@ -128,7 +134,10 @@ static enum input_kind ending_of(const struct live *live, const struct work *wor
                 return INPUT_EXITED;
         if (state->workloads[slot].notice_until_ms)
                 return INPUT_STOPPED;
-        return tally->lost_contact > 0 || work->left_told ? INPUT_LOST : INPUT_FAILED;
+        return tally->lost_contact > 0 || work->left_told ||
+                               workload_is_torn(state, &state->workloads[slot])
+                       ? INPUT_LOST
+                       : INPUT_FAILED;
 }
 
 /* Members that have saved may leave; the others have until its end, when their agents end them. */
@@ -152,45 +161,31 @@ static bool comes_back_later(const struct live *live, const struct work *work)
                core_now_ms(live->core) < work->started_ms + SERVICE_PAUSE_MS;
 }
 
-static bool holds_any(const struct state *state, const struct member *member, uint32_t devices)
-{
-        if (devices == LIVE_SILENT)
-                return !state->accounts ||
-                       class_of(state, state->workloads[member->workload].bucket)
-                                       ->on_lost_contact != LOST_CONTACT_CONTINUE;
-        if (devices == LIVE_ALL_DEVICES)
-                return true;
-        for (uint32_t held = member->first_part; held != NONE; held = state->parts[held].next)
-                if (devices >> state->parts[held].part.device & 1)
-                        return true;
-        return false;
-}
-
 /* The first member there whose work is not wanted; 0: none. */
-static uint64_t unwanted_on(struct live *live, uint32_t node, uint32_t devices)
+static uint64_t unwanted_on(struct live *live, uint32_t node, bool is_silent)
 {
         const struct state *state = core_state(live->core);
 
         for (uint32_t at = state->nodes[node].first_member; at != NONE;
              at = state->members[at].node_next) {
-                uint64_t id = state->workloads[state->members[at].workload].id;
-                const struct work *work = works_find(core_works(live->core), id);
+                const struct workload *it = &state->workloads[state->members[at].workload];
+                const struct work *work = works_find(core_works(live->core), it->id);
                 if (work && work->wish == WISH_CANCEL &&
-                    holds_any(state, &state->members[at], devices))
-                        return id;
+                    workload_ends_with(state, it, node, is_silent))
+                        return it->id;
         }
         return 0;
 }
 
-int live_cancel_lost(struct live *live, struct act *act, uint32_t node, uint32_t devices,
+int live_cancel_lost(struct live *live, struct act *act, uint32_t node, bool is_silent,
                      struct err *err)
 {
         struct input input = {.kind = INPUT_CANCELLED};
         int rc = 0;
 
-        while (rc == 0 && (input.workload = unwanted_on(live, node, devices)))
+        while (rc == 0 && (input.workload = unwanted_on(live, node, is_silent)))
                 rc = core_input(act, &input, NULL, err);
-        return rc == -ERR_QUARANTINED ? 0 : rc;
+        return core_unless_held(rc);
 }
 
 static int settle_late(struct live *live, struct act *act, struct work *work, struct err *err)
@@ -231,10 +226,11 @@ int live_settle_all(struct live *live, struct act *act, struct err *err)
 
 int live_settle(struct live *live, struct act *act, struct work *work, struct err *err)
 {
-        struct tally tally = tally_of(work);
+        uint32_t slot = state_workload(core_state(live->core), work->id);
 
-        if (work->epoch == 0 || state_workload(core_state(live->core), work->id) == NONE)
+        if (work->epoch == 0 || slot == NONE)
                 return 0;
+        struct tally tally = tally_of(live, work, slot);
         if (tally.gone == work->members_count) {
                 if (comes_back_later(live, work)) {
                         live->unsettled = true;
@@ -249,9 +245,9 @@ int live_settle(struct live *live, struct act *act, struct work *work, struct er
                 live->unsettled = true; /* the notice may be withdrawn */
         } else if (tally.failed > 0 && !work->ending) {
                 work->ending = true;    /* one lost member ends the gang */
-                touch_all(live, work, 0);
+                live_touch_work(live, work->id, 0);
         } else if (tally.ready == work->members_count && work->members_count > 1) {
-                touch_all(live, work, 0);
+                live_touch_work(live, work->id, 0);
         }
         return 0;
 }

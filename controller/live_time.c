@@ -41,12 +41,15 @@ static int fail_silent(struct live *live, struct act *act, struct node_entry *no
         if (number == NONE || state->nodes[number].status != NODE_UP ||
             live_steady_ms(live) - since <= live->lease_ms)
                 return 0;
-        int rc = live_cancel_lost(live, act, number, LIVE_SILENT, err);
+        int rc = live_cancel_lost(live, act, number, true, err);
         if (rc)
                 return rc;
         node->connected = false;
         node->fence = 0;
-        return core_input(act, &input, NULL, err);
+        rc = core_input(act, &input, NULL, err);
+        if (rc == 0)
+                live_end_torn(live, number);
+        return rc;
 }
 
 /* A controller that did not run for a while has heard of nobody meanwhile: as after its start, a
@@ -58,12 +61,6 @@ static void watch_clock(struct live *live)
         if (now_ms - live->ticked_ms > live->lease_ms / 2)
                 live->leased_ms = now_ms;
         live->ticked_ms = now_ms;
-}
-
-/* What is in quarantine is left out, and the rest of the pool goes on. */
-static int unless_held(int rc)
-{
-        return rc == -ERR_QUARANTINED ? 0 : rc;
 }
 
 int live_tick(struct live *live, int64_t now_ms, struct err *err)
@@ -80,11 +77,11 @@ int live_tick(struct live *live, int64_t now_ms, struct err *err)
         if (live->pool_lost)
                 live->pool_lost = live_load_pool(live, NULL) < 0;
         while (rc == 0 && (node = nodes_next(live->nodes, &cursor)))
-                rc = unless_held(fail_silent(live, act, node, err));
+                rc = core_unless_held(fail_silent(live, act, node, err));
         if (rc == 0) {
                 rc = core_input(act, &input, NULL, err);
                 live->time_stands = rc == -ERR_QUARANTINED;
-                rc = unless_held(rc);
+                rc = core_unless_held(rc);
         }
         if (rc == 0)
                 rc = live_settle_all(live, act, err);

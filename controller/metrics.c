@@ -145,7 +145,7 @@ static void write_nodes(struct text *text, const struct live *live)
 
         for (uint32_t n = 0; n < state->node_slots.high; n++) {
                 up += state->nodes[n].status == NODE_UP;
-                down += state->nodes[n].status == NODE_DOWN;
+                down += node_is_down(&state->nodes[n]);
         }
         while ((node = nodes_next(live->nodes, &cursor))) {
                 described += node->described;

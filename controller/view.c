@@ -12,6 +12,7 @@
 #include "controller/nodes.h"
 #include "controller/terms.h"
 #include "controller/works.h"
+#include "engine/contact.h"
 #include "engine/explain.h"
 #include "engine/queue.h"
 #include "proto/explain_text.h"
@@ -99,9 +100,23 @@ static bool lies_silent(const struct state *state, uint64_t id)
 
         for (uint32_t at = slot == NONE ? NONE : state->workloads[slot].first_member; at != NONE;
              at = state->members[at].next)
-                if (state->nodes[state->members[at].node].status == NODE_DOWN)
+                if (node_is_down(&state->nodes[state->members[at].node]))
                         return true;
         return false;
+}
+
+/* Of what is placed: what the engine's explanation does not know; NULL: nothing. */
+static const char *trouble_of(const struct state *state, uint64_t id)
+{
+        uint32_t slot = state_workload(state, id);
+
+        if (slot != NONE && workload_is_torn(state, &state->workloads[slot]))
+                return "A part of it is lost: a device broke, or its node was given up. What is "
+                       "left is being ended, and then it waits again.";
+        if (lies_silent(state, id))
+                return "Its node is silent. It keeps its place until the node is back, or an "
+                       "operator gives it up.";
+        return NULL;
 }
 
 static json_t *places_of(const struct live *live, const struct work *work, uint32_t slot)
@@ -124,7 +139,8 @@ static json_t *places_of(const struct live *live, const struct work *work, uint3
                 view_set(place, "phase",
                     json_string(live->simulated
                                         ? "running"
-                                : state->nodes[member->node].status == NODE_DOWN
+                                : !member_may_run(state, member) ? "lost"
+                                : node_is_down(&state->nodes[member->node])
                                         ? "lost_contact"
                                         : phase_name(work->members[member->number].phase)));
                 (void)json_array_insert_new(places, 0, place);
@@ -174,20 +190,18 @@ static void add_live(struct live *live, json_t *json, const struct work *work, u
 }
 
 /* Why it waits; the record is large. */
-static void add_verdict(struct live *live, json_t *json, uint64_t id)
+static void add_verdict(struct live *live, json_t *json, const struct work *work)
 {
         struct explanation *record = mem_new(1, sizeof *record);
         const struct explain_names names = names_of(live);
+        const char *trouble = trouble_of(core_state(live->core), work->id);
         char text[EXPLAIN_TEXT_MAX];
 
-        if (record && explain(core_memo(live->core), core_state(live->core), id,
+        if (record && explain(core_memo(live->core), core_state(live->core), work->id,
                               core_now_ms(live->core), record, NULL) == 0) {
                 view_set(json, "verdict", json_string(verdict_name(record->verdict)));
                 view_set(json, "summary",
-                         lies_silent(core_state(live->core), id)
-                                 ? json_string("Its node is silent. It keeps its place until the "
-                                               "node is back, or an operator gives it up.")
-                                 : json_string(explain_summary(record, &names, text)));
+                         json_string(trouble ? trouble : explain_summary(record, &names, text)));
         }
         mem_free(record);
 }
@@ -234,7 +248,7 @@ json_t *view_workload(struct live *live, const struct object *object, bool full)
         if (!full)
                 return json;
         if (slot != NONE && !object->ended_ms) {
-                add_verdict(live, json, object->id);
+                add_verdict(live, json, work);
                 view_set(json, "eta", terms_eta(live, slot));
                 view_set(json, "places", places_of(live, work, slot));
         }
@@ -266,7 +280,7 @@ static json_t *queue_row(struct live *live, const struct work *work, uint32_t sl
         view_set(row, "expected_ms",
             json_integer(expected_left_ms(state, slot, END_PERCENT, state->now_ms)));
         terms_eta_spans(live, slot, sees_all, row);
-        add_verdict(live, row, work->id);
+        add_verdict(live, row, work);
         return row;
 }
 

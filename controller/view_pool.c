@@ -219,7 +219,7 @@ static const char *node_word(const struct node *node)
 {
         if (!node)
                 return "expected";      /* its agent has not spoken yet */
-        if (node->status == NODE_DOWN)
+        if (node_is_down(node))
                 return "down";
         if (node->desc.drained)
                 return node->first_member == NONE ? "drained" : "draining";

@@ -24,8 +24,6 @@ int requeue(struct memo *memo, const struct state *state, uint32_t slot, enum re
  * submit it again. */
 int lose_one(struct memo *memo, const struct state *state, uint32_t slot, int64_t now_ms,
              struct err *err);
-/* Whether its class wants it to go on, and keep its place, where its node falls silent. */
-bool continues_silent(const struct state *state, const struct workload *workload);
 /* Adds notices for running work whose time limit is over. */
 int decide_overtime(struct memo *memo, const struct state *state, int64_t now_ms, struct err *err);
 

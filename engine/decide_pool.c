@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "engine/decide_impl.h"
 #include "engine/accounts.h"
+#include "engine/contact.h"
 #include "engine/memo_impl.h"
 #include "engine/order.h"
 #include "engine/preempt.h"
@@ -44,6 +45,8 @@ int lose_one(struct memo *memo, const struct state *state, uint32_t slot, int64_
         return release(memo, state, slot, RELEASE_LOST, now_ms, err);
 }
 
+#define ALL_OF_NODE UINT32_MAX          /* also what has no device */
+
 /* Room that was being made on devices that are gone is made no more. */
 static int lose_plans(struct memo *memo, const struct state *state, uint32_t node,
                       uint32_t devices, struct err *err)
@@ -66,50 +69,36 @@ static int lose_plans(struct memo *memo, const struct state *state, uint32_t nod
         return 0;
 }
 
-static bool holds_any(const struct state *state, const struct member *member, unsigned devices)
-{
-        for (uint32_t held = member->first_part; held != NONE; held = state->parts[held].next)
-                if (devices >> state->parts[held].part.device & 1)
-                        return true;
-        return false;
-}
-
-bool continues_silent(const struct state *state, const struct workload *workload)
-{
-        return state->accounts &&
-               class_of(state, workload->bucket)->on_lost_contact == LOST_CONTACT_CONTINUE;
-}
-
-/* Whether it may go on, unheard of, on another node than this. */
-static bool goes_on_beyond(const struct state *state, const struct workload *workload,
-                           uint32_t node)
-{
-        if (!continues_silent(state, workload))
-                return false;
-        for (uint32_t at = workload->first_member; at != NONE; at = state->members[at].next)
-                if (state->members[at].node != node &&
-                    state->nodes[state->members[at].node].status == NODE_DOWN)
-                        return true;
-        return false;
-}
-
-/* Ends what has a part on one of the devices; ALL_OF_NODE also what has none. With `keeps` not what
- * may still run there, and is to. */
-#define ALL_OF_NODE UINT32_MAX
-static int lose(struct memo *memo, const struct state *state, uint32_t node, uint32_t devices,
-                bool keeps, int64_t now_ms, struct err *err)
+/* Ends what has a part on one of the devices: nothing runs there any more. */
+static int lose_devices(struct memo *memo, const struct state *state, uint32_t node,
+                        uint32_t devices, int64_t now_ms, struct err *err)
 {
         for (uint32_t place = state->nodes[node].first_member; place != NONE;
              place = state->members[place].node_next) {
                 const struct member *member = &state->members[place];
-                if (devices != ALL_OF_NODE && !holds_any(state, member, devices))
-                        continue;
                 const struct workload *workload = &state->workloads[member->workload];
-                if ((keeps && continues_silent(state, workload)) ||
-                    (devices != ALL_OF_NODE && goes_on_beyond(state, workload, node)) ||
+                if (!(member_devices(state, member) & devices) ||
                     (workload->members_placed > 1 && released_already(memo, workload->id)))
                         continue;
                 int rc = lose_one(memo, state, member->workload, now_ms, err);
+                if (rc)
+                        return rc;
+        }
+        return 0;
+}
+
+/* Ends what has a member on the node, and none that may still run. */
+static int lose_node(struct memo *memo, const struct state *state, uint32_t node, bool is_silent,
+                     int64_t now_ms, struct err *err)
+{
+        for (uint32_t place = state->nodes[node].first_member; place != NONE;
+             place = state->members[place].node_next) {
+                uint32_t slot = state->members[place].workload;
+                const struct workload *workload = &state->workloads[slot];
+                if (!workload_ends_with(state, workload, node, is_silent) ||
+                    (workload->members_placed > 1 && released_already(memo, workload->id)))
+                        continue;
+                int rc = lose_one(memo, state, slot, now_ms, err);
                 if (rc)
                         return rc;
         }
@@ -156,6 +145,30 @@ static int let_go_of(struct memo *memo, const struct state *state, uint32_t node
         return 0;
 }
 
+static int node_down(struct memo *memo, uint32_t node, bool is_silent, struct err *err)
+{
+        struct fact *fact = fact_add(memo, FACT_NODE_DOWN);
+
+        if (!fact)
+                return no_memory(err);
+        fact->down.node = node;
+        fact->down.silent = is_silent;
+        return 0;
+}
+
+/* ... `status`: UP, or as which it stays down. */
+static int set_node(struct memo *memo, uint32_t node, const struct node_desc *desc,
+                    enum node_status status, struct err *err)
+{
+        struct fact *fact = fact_add(memo, FACT_NODE_SET);
+
+        if (!fact)
+                return no_memory(err);
+        fact->node_set.node = node;
+        fact->node_set.desc = *desc;
+        return status == NODE_UP ? 0 : node_down(memo, node, status == NODE_SILENT, err);
+}
+
 static int decide_node_set(struct memo *memo, const struct state *state, const struct input *input,
                            int64_t now_ms, struct err *err)
 {
@@ -163,7 +176,7 @@ static int decide_node_set(struct memo *memo, const struct state *state, const s
         const struct node_desc *desc = &settled;
         uint32_t node = state_node(state, desc->name);
         bool joins = input->kind == INPUT_NODE_JOINED, changes = input->kind == INPUT_NODE_CHANGED;
-        bool is_down = input->kind == INPUT_NODE_DESCRIBED;
+        enum node_status status = NODE_UP;
         int rc = check_desc(state, desc, err);
 
         if (rc)
@@ -180,7 +193,9 @@ static int decide_node_set(struct memo *memo, const struct state *state, const s
                                state->bounds.nodes_max);
         if (changes && (rc = find_node(state, desc->name, &node, err)) != 0)
                 return rc;
-        if (is_down && node != NONE && state->nodes[node].status == NODE_UP)
+        if (input->kind == INPUT_NODE_DESCRIBED)
+                status = node == NONE ? NODE_DOWN : state->nodes[node].status;
+        if (input->kind == INPUT_NODE_DESCRIBED && status == NODE_UP)
                 return err_set(err, ERR_INPUT, "node '%s' is there: it changes, or fails",
                                name_text(state, desc->name));
         if (node != NONE) {
@@ -196,7 +211,7 @@ static int decide_node_set(struct memo *memo, const struct state *state, const s
                              desc->devices != now->devices;
                 uint32_t lost = desc->broken & ~(uint32_t)now->broken;
                 rc = lose_plans(memo, state, node, other ? ALL_OF_NODE : lost, err);
-                rc = rc ? rc : lose(memo, state, node, lost, false, now_ms, err);
+                rc = rc ? rc : lose_devices(memo, state, node, lost, now_ms, err);
                 if (rc == 0 && (other || lost))
                         rc = let_go_of(memo, state, node, err);
                 if (rc)
@@ -205,22 +220,11 @@ static int decide_node_set(struct memo *memo, const struct state *state, const s
                 node = state->node_slots.free != NONE ? state->node_slots.free
                                                       : state->node_slots.high;
         }
-        struct fact *fact = fact_add(memo, FACT_NODE_SET);
-        if (!fact)
-                return no_memory(err);
-        fact->node_set.node = node;
-        fact->node_set.desc = *desc;
-        if (!is_down)
-                return 0;
-        fact = fact_add(memo, FACT_NODE_DOWN);
-        if (!fact)
-                return no_memory(err);
-        fact->node = node;
-        return 0;
+        return set_node(memo, node, desc, status, err);
 }
 
 static int decide_node_failed(struct memo *memo, const struct state *state, uint32_t name,
-                              bool keeps, int64_t now_ms, struct err *err)
+                              bool is_silent, int64_t now_ms, struct err *err)
 {
         uint32_t node = NONE;
         int rc = find_node(state, name, &node, err);
@@ -228,16 +232,34 @@ static int decide_node_failed(struct memo *memo, const struct state *state, uint
         if (rc == 0)
                 rc = lose_plans(memo, state, node, ALL_OF_NODE, err);
         if (rc == 0)
-                rc = lose(memo, state, node, ALL_OF_NODE, keeps, now_ms, err);
+                rc = lose_node(memo, state, node, is_silent, now_ms, err);
         if (rc == 0)
                 rc = let_go_of(memo, state, node, err);
+        return rc ? rc : node_down(memo, node, is_silent, err);
+}
+
+/* What runs there may still run: unlike a node that is described with a broken device, it loses
+ * nothing yet. */
+static int decide_devices_failed(struct memo *memo, const struct state *state, uint32_t name,
+                                 uint16_t devices, struct err *err)
+{
+        uint32_t node = NONE;
+        int rc = find_node(state, name, &node, err);
+
         if (rc)
                 return rc;
-        struct fact *fact = fact_add(memo, FACT_NODE_DOWN);
-        if (!fact)
-                return no_memory(err);
-        fact->node = node;
-        return 0;
+        struct node_desc desc = state->nodes[node].desc;
+        if (devices >> desc.devices)
+                return err_set(err, ERR_RANGE, "node '%s' has %u devices, not as many as failed",
+                               name_text(state, name), desc.devices);
+        devices = (uint16_t)(devices & ~(unsigned)desc.broken);
+        if (devices == 0)
+                return 0;
+        desc.broken |= devices;
+        rc = lose_plans(memo, state, node, devices, err);
+        if (rc == 0)
+                rc = let_go_of(memo, state, node, err);
+        return rc ? rc : set_node(memo, node, &desc, state->nodes[node].status, err);
 }
 
 static int decide_node_removed(struct memo *memo, const struct state *state, uint32_t name,
@@ -299,7 +321,7 @@ static int decide_layout(struct memo *memo, const struct state *state,
                                name_text(state, report->node), report->device);
         if (report->failed) {
                 rc = lose_plans(memo, state, node, 1u << report->device, err);
-                rc = rc ? rc : lose(memo, state, node, 1u << report->device, false, now_ms, err);
+                rc = rc ? rc : lose_devices(memo, state, node, 1u << report->device, now_ms, err);
                 if (rc)
                         return rc;
         }
@@ -463,7 +485,10 @@ int decide_pool(struct memo *memo, const struct state *state, const struct input
                 return decide_node_set(memo, state, input, now_ms, err);
         case INPUT_NODE_FAILED:
                 return decide_node_failed(memo, state, input->failed.node_name,
-                                          input->failed.keeps, now_ms, err);
+                                          input->failed.silent, now_ms, err);
+        case INPUT_DEVICES_FAILED:
+                return decide_devices_failed(memo, state, input->broke.node_name,
+                                             input->broke.devices, err);
         case INPUT_NODE_REMOVED:
                 return decide_node_removed(memo, state, input->node_name, err);
         case INPUT_LAYOUT_OBSERVED:

@@ -30,6 +30,7 @@ struct maintenance;
         X(NODE_CHANGED, "node_changed", true) \
         X(NODE_DESCRIBED, "node_described", true) /* and it is down, or was never there */ \
         X(NODE_FAILED, "node_failed", true) \
+        X(DEVICES_FAILED, "devices_failed", true) /* what runs there is still to be ended */ \
         X(NODE_REMOVED, "node_removed", true) \
         X(LAYOUT_OBSERVED, "layout_observed", false) \
         X(PLAN_SET, "demand_plan_set", true) \
@@ -256,8 +257,13 @@ struct input {
                 uint32_t node_name;             /* NODE_REMOVED */
                 struct {
                         uint32_t node_name;
-                        bool keeps;     /* it is silent: what continues then keeps its place */
+                        bool silent;    /* what continues then may still run there */
                 } failed;                       /* NODE_FAILED */
+                struct {
+                        uint32_t node_name;
+                        uint16_t devices; /* bit d: device d. It takes nothing new, and what it has
+                                           * keeps its place until it is told to be LOST */
+                } broke;                        /* DEVICES_FAILED */
                 struct layout_report layout;    /* LAYOUT_OBSERVED */
                 const struct price_plan *plan;  /* PLAN_SET; NULL takes the plan away */
         };
@@ -374,7 +380,11 @@ struct fact {
                         uint32_t node;
                         struct node_desc desc;
                 } node_set;
-                uint32_t node;                  /* NODE_DOWN, NODE_GONE */
+                struct {
+                        uint32_t node;
+                        bool silent;            /* what continues may still run there */
+                } down;                         /* NODE_DOWN */
+                uint32_t node;                  /* NODE_GONE */
                 const struct price_plan *plan;  /* DEMAND_SET */
                 int64_t now_ms;                 /* TIME_SET */
         };

@@ -102,7 +102,7 @@ static void look_at_device(struct ledger *ledger, const struct state *state, uin
         struct ledger_node *tally = &ledger->nodes[number];
         uint32_t kept = kept_for(state, node, device);
 
-        if (node->status == NODE_DOWN || device->state.broken) {
+        if (node_is_down(node) || device->state.broken) {
                 tally->units[BUCKET_UNHEALTHY] += left;
                 return;
         }

@@ -241,7 +241,7 @@ bool workload_is_frozen(const struct state *state, const struct workload *worklo
 {
         for (uint32_t at = workload->first_member; at != NONE; at = state->members[at].next)
                 if (state->nodes[state->members[at].node].frozen ||
-                    state->nodes[state->members[at].node].status == NODE_DOWN)
+                    node_is_down(&state->nodes[state->members[at].node]))
                         return true;
         return false;
 }

@@ -32,7 +32,8 @@ struct state_bounds {
         uint32_t plans_max;             /* of preemption, under way */
 };
 
-enum node_status { NODE_FREE_SLOT, NODE_UP, NODE_DOWN };
+/* SILENT is down, too: what may go on unheard of may still run there (contact.h). */
+enum node_status { NODE_FREE_SLOT, NODE_UP, NODE_DOWN, NODE_SILENT };
 
 struct device {
         struct device_state state;
@@ -311,6 +312,11 @@ uint64_t member_capacity(const struct state *state, uint32_t place);
 static inline int64_t node_closes_ms(const struct node *node)
 {
         return node->closed_until_ms ? node->closed_from_ms : INT64_MAX;
+}
+
+static inline bool node_is_down(const struct node *node)
+{
+        return node->status == NODE_DOWN || node->status == NODE_SILENT;
 }
 
 /* When it is to be empty, for a drain or a window, whichever is first; INT64_MAX: never. */

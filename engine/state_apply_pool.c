@@ -110,11 +110,11 @@ static void apply_freeze(struct state *state, const struct freeze *freeze)
         state->freed++;
 }
 
-/* What continues there though nobody hears of it keeps its place. */
-static void apply_node_down(struct state *state, uint32_t number)
+/* What may still run, there or elsewhere, keeps its place. */
+static void apply_node_down(struct state *state, uint32_t number, bool is_silent)
 {
         node_count(state, number, -1);
-        state->nodes[number].status = NODE_DOWN;
+        state->nodes[number].status = is_silent ? NODE_SILENT : NODE_DOWN;
         node_touch(state, number);
         state->nodes_version++;
 }
@@ -184,7 +184,7 @@ void apply_of_pool(struct state *state, const struct fact *fact)
                 apply_node_set(state, fact->node_set.node, &fact->node_set.desc);
                 break;
         case FACT_NODE_DOWN:
-                apply_node_down(state, fact->node);
+                apply_node_down(state, fact->down.node, fact->down.silent);
                 break;
         case FACT_NODE_GONE:
                 apply_node_gone(state, fact->node);

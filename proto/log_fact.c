@@ -92,6 +92,7 @@ static const struct field layout_seen[] = {AT("node", layout_seen.node),
                                            IN("report", layout_seen.report, log_report_fields)};
 static const struct field node_set[] = {AT("node", node_set.node),
                                         IN("desc", node_set.desc, log_desc_fields)};
+static const struct field down[] = {AT("node", down.node), AT("silent", down.silent)};
 static const struct field node[] = {AT("node", node)};
 static const struct field time_set[] = {AT("now_ms", now_ms)};
 
@@ -120,7 +121,7 @@ static const struct fields fact_fields[FACTS_END] = {
         [FACT_LAYOUT_STEP] = FIELDS(layout_step),
         [FACT_LAYOUT_SEEN] = FIELDS(layout_seen),
         [FACT_NODE_SET] = FIELDS(node_set),
-        [FACT_NODE_DOWN] = FIELDS(node),
+        [FACT_NODE_DOWN] = FIELDS(down),
         [FACT_NODE_GONE] = FIELDS(node),
         [FACT_TIME_SET] = FIELDS(time_set),
         /* POLICY_IN, MAINTENANCE_IN, DEMAND_SET: what they set is their input's. */
@@ -194,7 +195,8 @@ static const struct field in_eta[] = {AT("workload", eta.workload), AT("p50_ms",
                                    AT("raw_ms", eta.raw_ms)};
 static const struct field in_node[] = {IN("desc", node, log_desc_fields)};
 static const struct field in_node_name[] = {AT("node", node_name)};
-static const struct field in_failed[] = {AT("node", failed.node_name), AT("keeps", failed.keeps)};
+static const struct field in_failed[] = {AT("node", failed.node_name), AT("silent", failed.silent)};
+static const struct field in_broke[] = {AT("node", broke.node_name), AT("devices", broke.devices)};
 static const struct field in_layout[] = {IN("report", layout, log_report_fields)};
 
 static const struct fields input_fields[INPUTS_END] = {
@@ -205,7 +207,7 @@ static const struct fields input_fields[INPUTS_END] = {
         [INPUT_STOP_ASKED] = FIELDS(in_stop),        [INPUT_USE_REPORTED] = FIELDS(in_use),
         [INPUT_HOLD_CHANGED] = FIELDS(in_hold),      [INPUT_NODE_JOINED] = FIELDS(in_node),
         [INPUT_NODE_CHANGED] = FIELDS(in_node),      [INPUT_NODE_DESCRIBED] = FIELDS(in_node),
-        [INPUT_NODE_FAILED] = FIELDS(in_failed),
+        [INPUT_NODE_FAILED] = FIELDS(in_failed),     [INPUT_DEVICES_FAILED] = FIELDS(in_broke),
         [INPUT_NODE_REMOVED] = FIELDS(in_node_name), [INPUT_LAYOUT_OBSERVED] = FIELDS(in_layout),
         [INPUT_FREEZE_SET] = FIELDS(in_freeze),      [INPUT_ETA_SET] = FIELDS(in_eta),
         [INPUT_MOVE_ASKED] = FIELDS(in_move),

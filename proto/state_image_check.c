@@ -185,7 +185,7 @@ static int check_node(struct check *check, uint32_t number)
         const struct node *node = &state->nodes[number];
         uint32_t before = NONE;
 
-        if (node->status > NODE_DOWN || !in_use_or_0(check, TABLE_WORKLOADS, node->held_for) ||
+        if (node->status > NODE_SILENT || !in_use_or_0(check, TABLE_WORKLOADS, node->held_for) ||
             node->first_device != number * NODE_DEVICES_MAX)
                 return refuse(check, "nodes", number, "is in a state that is not known");
         if (node->desc.devices > state->devices_max || state->devices_max > NODE_DEVICES_MAX ||

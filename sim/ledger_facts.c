@@ -157,6 +157,8 @@ static void add_of_plans(struct text *text, const struct state *state, const str
                          fact->node_held.workload, fact->node_held.node);
                 break;
         case FACT_NODE_DOWN:
+                text_add(text, ",\"node\":%" PRIu32, fact->down.node);
+                break;
         case FACT_NODE_GONE:
                 text_add(text, ",\"node\":%" PRIu32, fact->node);
                 break;

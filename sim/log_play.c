@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "engine/accounts.h"
+#include "engine/contact.h"
 #include "engine/decide.h"
 #include "proto/policy_doc.h"
 #include "proto/scenario.h"
@@ -27,6 +28,7 @@ struct course {
         uint32_t from;                  /* behind its newest failure, + 1: a stop goes no further */
         uint32_t stop;                  /* its next stop, + 1; 0: none that was recorded */
         uint32_t run;                   /* number of its start; events of others are void */
+        bool lost;                      /* it was given up: the log says so once more, later */
 };
 
 struct play {
@@ -314,11 +316,49 @@ static bool runs_here(const struct play *play, uint64_t workload)
         return slot != NONE && play->pool.state->workloads[slot].members_placed > 0;
 }
 
+/* What a failure took a part of, here, ends at once: nobody has to be waited for. */
+static int lose_torn(struct play *play, struct err *err)
+{
+        const struct state *state = play->pool.state;
+        int rc = 0;
+
+        for (uint32_t slot = 0; rc == 0 && slot < state->workload_slots.high; slot++) {
+                const struct workload *it = &state->workloads[slot];
+                struct input lost = {.kind = INPUT_LOST, .workload = it->id};
+                uint32_t job = it->live ? map_get(&play->story->ids, it->id) : MAP_NONE;
+                if (job == MAP_NONE || !workload_is_torn(state, it))
+                        continue;
+                play->courses[job].lost = true;
+                rc = tell(play, &lost, err);
+        }
+        return rc;
+}
+
+static int lose(struct play *play, struct input *input, struct err *err)
+{
+        uint32_t job = map_get(&play->story->ids, input->workload);
+        bool was_lost = job != MAP_NONE && play->courses[job].lost;
+
+        if (was_lost)
+                play->courses[job].lost = false;
+        return !was_lost && runs_here(play, input->workload) ? tell(play, input, err) : 0;
+}
+
+static int fail(struct play *play, struct input *input, struct err *err)
+{
+        int rc = tell(play, input, err);
+
+        return rc ? rc : lose_torn(play, err);
+}
+
 static int take_input(struct play *play, struct input *input, struct err *err)
 {
         switch (input->kind) {
         case INPUT_LOST:
-                return runs_here(play, input->workload) ? tell(play, input, err) : 0;
+                return lose(play, input, err);
+        case INPUT_NODE_FAILED:
+        case INPUT_DEVICES_FAILED:
+                return fail(play, input, err);
         case INPUT_SUBMITTED:
                 return submit(play, input, err);
         case INPUT_POLICY_SET:
@@ -333,7 +373,6 @@ static int take_input(struct play *play, struct input *input, struct err *err)
         case INPUT_NODE_JOINED:
         case INPUT_NODE_CHANGED:
         case INPUT_NODE_DESCRIBED:
-        case INPUT_NODE_FAILED:
         case INPUT_NODE_REMOVED:
         case INPUT_FREEZE_SET:
         case INPUT_MAINTENANCE_SET:

@@ -226,6 +226,7 @@ static int tell_input(struct reading *reading, const struct input *input,
         case INPUT_NODE_CHANGED:
         case INPUT_NODE_DESCRIBED:
         case INPUT_NODE_FAILED:
+        case INPUT_DEVICES_FAILED:
         case INPUT_LOST:
         case INPUT_NODE_REMOVED:
         case INPUT_LAYOUT_OBSERVED:

@@ -157,6 +157,7 @@ bool fact_same(const struct fact *a, const struct fact *b)
                 return a->node_set.node == b->node_set.node &&
                        desc_same(&a->node_set.desc, &b->node_set.desc);
         case FACT_NODE_DOWN:
+                return a->down.node == b->down.node && a->down.silent == b->down.silent;
         case FACT_NODE_GONE:
                 return a->node == b->node;
         case FACT_DEMAND_SET:

@@ -145,9 +145,23 @@ static unsigned lost_devices(const struct brute *brute, uint32_t number, const s
         return 0;
 }
 
+/* What still runs on another node keeps its place. */
+static bool runs_beyond(const struct brute *brute, const struct brute_work *work,
+                        const struct input *input)
+{
+        for (unsigned m = 0; input->kind == INPUT_NODE_FAILED && m < work->placed; m++) {
+                const struct brute_node *node = &brute->nodes[work->members[m].node];
+                if (node->up && node->desc.name != input->failed.node_name)
+                        return true;
+        }
+        return false;
+}
+
 static bool may_be_lost(const struct brute *brute, const struct brute_work *work,
                         const struct input *input)
 {
+        if (runs_beyond(brute, work, input))
+                return false;
         for (uint32_t n = 0; n < BRUTE_NODES; n++)
                 if (has_member_on(work, n, lost_devices(brute, n, input)))
                         return true;
@@ -381,7 +395,7 @@ bool brute_apply(struct brute *brute, const struct fact *fact, const struct inpu
                 return apply_node_set(brute, fact->node_set.node, &fact->node_set.desc, why,
                                       why_size);
         case FACT_NODE_DOWN:
-                brute->nodes[fact->node].up = false;
+                brute->nodes[fact->down.node].up = false;
                 return true;
         case FACT_NODE_GONE:
                 brute->nodes[fact->node].here = false;
@@ -404,6 +418,7 @@ static bool is_whole_gang(const struct brute *brute, const struct brute_work *wo
                           size_t why_size)
 {
         const struct form *form = &work->request.form;
+        bool runs = false;
 
         if (work->placed == 0)
                 return true;
@@ -411,9 +426,10 @@ static bool is_whole_gang(const struct brute *brute, const struct brute_work *wo
                 return REFUSE("%u of the %u members of workload %" PRIu64 " are placed",
                               work->placed, form->members, work->request.workload);
         for (unsigned m = 0; m < work->placed; m++)
-                if (!brute->nodes[work->members[m].node].up)
-                        return REFUSE("workload %" PRIu64 " lives on a node that is down",
-                                      work->request.workload);
+                runs |= brute->nodes[work->members[m].node].up;
+        if (!runs)
+                return REFUSE("workload %" PRIu64 " lives on nodes that are down",
+                              work->request.workload);
         return true;
 }
 

@@ -306,12 +306,23 @@ static struct input *add(struct maker *maker, enum input_kind kind)
         return step;
 }
 
+/* What has a part on it may stay there for good: nobody tells of it. */
+static void add_failed_device(struct maker *maker, struct node_desc *desc)
+{
+        uint16_t device = (uint16_t)(1u << below(&maker->rng, desc->devices));
+        struct input *step = add(maker, INPUT_DEVICES_FAILED);
+
+        step->broke.node_name = desc->name;
+        step->broke.devices = device;
+        desc->broken |= device;
+}
+
 static void add_node_change(struct maker *maker)
 {
         struct rng *rng = &maker->rng;
         struct node_desc *desc = &maker->nodes[below(rng, maker->nodes_count)];
 
-        switch (below(rng, 6)) {
+        switch (below(rng, 7)) {
         case 0:
                 desc->drained = !desc->drained;
                 break;
@@ -323,10 +334,16 @@ static void add_node_change(struct maker *maker)
                         desc->broken ^= (uint16_t)(1u << below(rng, desc->devices));
                 break;
         case 3:
+                if (desc->devices) {
+                        add_failed_device(maker, desc);
+                        return;
+                }
+                break;
+        case 4:
                 desc->labels = maker->words->labels[below(rng, 3)];
                 desc->plane = chance(rng, 50) ? 0 : maker->words->planes[below(rng, 2)];
                 break;
-        case 4:
+        case 5:
                 desc->model = draw_model(rng); /* refused while in use */
                 break;
         default:
@@ -575,6 +592,10 @@ void step_print(char *ret_text, size_t size, const struct input *step, const str
                     : step->kind == INPUT_NODE_CHANGED ? "changes"
                                                        : "is described, and down");
                 put_node(&text, &step->node, vocab, models);
+                break;
+        case INPUT_DEVICES_FAILED:
+                put(&text, "devices %#x of node %s fail", step->broke.devices,
+                    vocab_name_text(vocab, step->broke.node_name));
                 break;
         case INPUT_NODE_FAILED:
         case INPUT_NODE_REMOVED:

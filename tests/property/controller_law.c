@@ -42,27 +42,19 @@ static void see_join(struct sim *sim, const struct state *state, const struct fa
 {
         uint32_t node = fact->node_set.node;
 
-        if (node >= state->node_slots.high || state->nodes[node].status != NODE_DOWN)
+        if (node >= state->node_slots.high || !node_is_down(&state->nodes[node]))
                 return;
         for (unsigned m = 0; m < SIM_MACHINES; m++)
                 if (&sim->machines[m] == machine_of(sim, state, node))
                         sim->machines[m].joins = true;
 }
 
-/* What continues on a silent node is still the pool's; but for what the same report says has a
- * broken device: that is given up as anywhere, gangs as a whole, and told to end. */
-static bool is_kept(const struct sim *sim, const struct machine *machine,
-                    const struct sim_run *run)
+/* What continues on a silent node is still the pool's. */
+static bool is_kept(const struct sim *sim, const struct sim_run *run)
 {
         const struct work *work = world_work(&sim->world, run->workload);
-        bool is_broken = false;
 
-        for (unsigned r = 0; r < SIM_RUNS_MAX; r++) {
-                const struct sim_run *other = &machine->runs[r];
-                is_broken |= other->used && other->workload == run->workload &&
-                             other->epoch == run->epoch && other->devices & machine->broken;
-        }
-        return run->continues && ((work && work->epoch == run->epoch) || is_broken);
+        return run->continues && work && work->epoch == run->epoch;
 }
 
 /* Nothing may run there that the pool has given up. */
@@ -78,7 +70,7 @@ static void look_at_join(struct sim *sim, struct machine *machine)
         sim->counts->others[SIM_REJOINED]++;
         for (unsigned r = 0; r < SIM_RUNS_MAX; r++)
                 if (machine->runs[r].used && machine->runs[r].alive &&
-                    !is_kept(sim, machine, &machine->runs[r]))
+                    !is_kept(sim, &machine->runs[r]))
                         sim_fail(sim, "%s joins again while workload %" PRIu64 " still runs there",
                                  machine->name, machine->runs[r].workload);
 }
@@ -88,13 +80,11 @@ static void see_end(struct sim *sim, uint64_t id, enum release_cause cause)
 {
         const struct work *work = world_work(&sim->world, id);
 
-        if (cause == RELEASE_LOST || (work && work->epoch == 0))
+        if (work && work->epoch == 0)
                 return;
-        if (cause == RELEASE_CANCELLED) {
-                sim->counts->others[SIM_CANCELLED]++;
-                return;                 /* law_process_starts looks */
-        }
-        sim->counts->others[cause == RELEASE_EXITED ? SIM_EXITED : SIM_FAILED]++;
+        sim->counts->others[cause == RELEASE_CANCELLED ? SIM_CANCELLED
+                            : cause == RELEASE_EXITED  ? SIM_EXITED
+                                                       : SIM_FAILED]++;
         if (work && machine_processes(sim, id, work->epoch) > 0)
                 sim_fail(sim, "workload %" PRIu64 " is %s, and still has processes", id,
                          release_cause_name(cause));
@@ -240,28 +230,17 @@ void law_step(struct sim *sim)
         }
 }
 
-static bool is_given_up(const struct sim *sim, unsigned m)
-{
-        const struct state *state = core_state(sim->world.live.core);
-        uint32_t node = state_node(state, (unsigned)vocab_name_find(state->vocab,
-                                                                    sim->machines[m].name));
-
-        return node != NONE && state->nodes[node].status == NODE_DOWN;
-}
-
-/* What the controller gave up because it heard nothing must be gone. (Of a gang that lost a member,
- * others may still be ending where the controller can tell their agents to.) */
+/* Nothing runs twice: what began earlier has ended, all of it. */
 static void look_for_twins(struct sim *sim, const struct sim_run *run)
 {
-        if (!sim->world.is_up || core_may_act(sim->world.live.core, NULL) < 0)
-                return;
         for (unsigned m = 0; m < SIM_MACHINES; m++)
                 for (unsigned r = 0; r < SIM_RUNS_MAX; r++) {
                         const struct sim_run *other = &sim->machines[m].runs[r];
-                        if (other != run && other->used && other->alive && is_given_up(sim, m) &&
-                            other->workload == run->workload && other->member == run->member)
+                        if (other != run && other->used && other->alive &&
+                            other->workload == run->workload &&
+                            (other->epoch != run->epoch || other->member == run->member))
                                 sim_fail(sim, "member %u of workload %" PRIu64
-                                         " starts again, and still runs on %s",
+                                         " starts, and an earlier run of it is still on %s",
                                          run->member, run->workload, sim->machines[m].name);
                 }
 }

@@ -468,6 +468,7 @@ static void follow_node(struct book *book, uint32_t number, const struct node_de
                 node->devices[d].broken = desc->broken >> d & 1;
         }
         node->here = node->up = true;
+        node->silent = false;
         node->desc = *desc;
 }
 
@@ -494,7 +495,8 @@ static bool follow_pool(struct book *book, const struct fact *fact)
                 follow_node(book, fact->node_set.node, &fact->node_set.desc);
                 return true;
         case FACT_NODE_DOWN:
-                book->nodes[fact->node].up = false;
+                book->nodes[fact->down.node].up = false;
+                book->nodes[fact->down.node].silent = fact->down.silent;
                 return true;
         case FACT_NODE_GONE:
                 book->nodes[fact->node].here = false;

@@ -88,7 +88,7 @@ static const struct row {
         {{.kind = FACT_FREEZE_IN, .freeze = {1, true}},
          AT ",\"plane\":\"training\",\"frozen\":true}", ""},
         {{.kind = FACT_FREEZE_IN, .freeze = {0, false}}, AT ",\"plane\":null,\"frozen\":false}", ""},
-        {{.kind = FACT_NODE_DOWN, .node = 3}, AT ",\"node\":\"gpu-01\"}", ""},
+        {{.kind = FACT_NODE_DOWN, .down = {3, false}}, AT ",\"node\":\"gpu-01\"}", ""},
         {{.kind = FACT_LAYOUT_STEP,
           .layout_step = {.node = 3, .epoch = 9, .device = 1, .op = LAYOUT_CREATE}},
          AT ",\"node\":\"gpu-01\",\"device\":1,\"epoch\":9,\"step\":\"create\"}", ""},

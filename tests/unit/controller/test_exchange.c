@@ -858,31 +858,115 @@ static void a_restarted_controller_waits_a_lease(void **state)
 
 /* ---- devices ---- */
 
-static void a_broken_device_ends_its_work_and_stays_broken(void **state)
+static json_t *report_broken(const char *node, const char *runs, int device)
+{
+        json_t *it = json_pack("{s:i,s:s,s:s,s:I,s:o,s:[i]}", "protocol", 1, "agent", "1",
+                               "boot", "b", "seen",
+                               (json_int_t)nodes_find(world.live.nodes, node)->generation, "runs",
+                               json_loads(runs, 0, NULL), "broken", device);
+        return world_exchange(&world, node, it);
+}
+
+static unsigned broken_on(const char *node)
+{
+        const struct state *state = core_state(world.live.core);
+        return state->nodes[state_node(state, nodes_find(world.live.nodes, node)->desc.name)]
+                .desc.broken;
+}
+
+static void restart_on_the_pool(void)
+{
+        world_crash(&world, FAULT_LOSE_ALL, 1);
+        world_start(&world);
+        assert_int_equal(world_put_pool(&world, world_pool), 0);
+}
+
+/* Until its agent has ended it, all of it; even where the device is well again before. */
+static void what_a_broken_device_has_keeps_its_place_until_it_has_ended(void **state)
 {
         (void)state;
         uint64_t id = world_job(&world, "web", "j", 4);
         char node[8];
         snprintf(node, sizeof node, "%s", node_of(id, 0));
-        const struct node_entry *entry = nodes_find(world.live.nodes, node);
         uint64_t epoch = world_work(&world, id)->epoch;
         say(id, 0, RUNNING);
-        json_t *it = json_pack("{s:i,s:s,s:s,s:I,s:[],s:[i]}", "protocol", 1, "agent", "1", "boot",
-                               "b", "seen", (json_int_t)entry->generation, "runs", "broken", 2);
-        json_decref(world_exchange(&world, node, it));
-        const struct state *live = core_state(world.live.core);
-        uint32_t number = state_node(live, entry->desc.name);
-        assert_int_equal(live->nodes[number].desc.broken, 1u << 2);
+        json_decref(report_broken(node, run(id, 0, RUNNING), 2));
+        assert_int_equal(broken_on(node), 1u << 2);
+        restart_on_the_pool();
+        for (unsigned m = 0; m < 4; m++) {
+                json_t *told = json_object_get(say(id, m, RUNNING), "stop");
+                assert_string_equal(json_string_value(json_object_get(told, "cause")),
+                                    "a part of it is lost");
+                assert_int_equal(json_integer_value(json_object_get(told, "until_ms")), 0);
+        }
+        assert_int_equal(world_work(&world, id)->epoch, epoch);
+        assert_int_equal(broken_on(node), 1u << 2);
+        for (unsigned m = 0; m < 4; m++)
+                say(id, m, m == 1 ? BADLY : TERMED);    /* as it may, without its device */
+        expect_row(id, "live");
         assert_int_not_equal(world_work(&world, id)->epoch, epoch);
+}
+
+static void a_device_stays_broken_until_its_agent_says_otherwise(void **state)
+{
+        (void)state;
+        json_decref(report_broken("n1", "[]", 2));
+        assert_int_equal(broken_on("n1"), 1u << 2);
         assert_int_equal(world_put_pool(&world, world_pool), 0);        /* says nothing of it */
-        assert_int_equal(live->nodes[number].desc.broken, 1u << 2);
-        world_crash(&world, FAULT_LOSE_ALL, 1);
-        world_start(&world);
-        assert_int_equal(world_put_pool(&world, world_pool), 0);
-        live = core_state(world.live.core);
-        assert_int_equal(live->nodes[number].desc.broken, 1u << 2);
-        report(node, "[]");                     /* it is well again */
-        assert_int_equal(live->nodes[number].desc.broken, 0);
+        assert_int_equal(broken_on("n1"), 1u << 2);
+        restart_on_the_pool();
+        assert_int_equal(broken_on("n1"), 1u << 2);
+        json_decref(report_broken("n1", "[]", 15));     /* it has no such device */
+        assert_int_equal(broken_on("n1"), 0);
+}
+
+static void what_is_cancelled_on_a_broken_device_ends_as_such(void **state)
+{
+        (void)state;
+        uint64_t id = world_job(&world, "web", "j", 1);
+        char node[8];
+        snprintf(node, sizeof node, "%s", node_of(id, 0));
+        say(id, 0, RUNNING);
+        world_cancel(&world, id, NULL);
+        world_settle(&world);
+        json_decref(report_broken(node, run(id, 0, RUNNING), 0));
+        assert_non_null(world_work(&world, id));
+        say(id, 0, TERMED);
+        expect_row(id, "cancelled");
+}
+
+/* A gang of two nodes, one of which is lost: the rest of it still runs. */
+static void a_gang_keeps_its_place_until_what_is_left_of_it_has_ended(void **state)
+{
+        (void)state;
+        uint64_t id = world_job(&world, "web", "j", 6), epoch = world_work(&world, id)->epoch;
+        char lost[8];
+        snprintf(lost, sizeof lost, "%s", node_of(id, 0));
+        for (unsigned m = 0; m < 6; m++)
+                say(id, m, RUNNING);
+        silence(lost);
+        for (unsigned round = 0; round < 2; round++) {
+                report(lost, "[]");             /* it comes clean, and takes nothing yet */
+                report(lost, "[]");
+                assert_false(is_up(lost));
+                assert_int_equal(world_work(&world, id)->epoch, epoch);
+                if (round == 0)
+                        restart_on_the_pool();
+        }
+        for (unsigned m = 0; m < 6; m++)
+                if (strcmp(node_of(id, m), lost) != 0)
+                        assert_non_null(json_object_get(say(id, m, RUNNING), "stop"));
+        assert_int_equal(world_work(&world, id)->epoch, epoch);
+        bool ended[6];
+        for (unsigned m = 0; m < 6; m++)
+                ended[m] = strcmp(node_of(id, m), lost) == 0;
+        for (unsigned m = 0; m < 6; m++)
+                if (!ended[m])
+                        say(id, m, TERMED);
+        expect_row(id, "live");
+        assert_int_not_equal(world_work(&world, id)->epoch, epoch);
+        report(lost, "[]");
+        assert_true(is_up(lost));
 }
 
 /* More would have the agent refuse the whole answer, until its lease is over. */
@@ -946,7 +1030,10 @@ int main(void)
                 T(what_continues_keeps_its_place_on_a_silent_node),
                 T(an_operator_gives_up_what_a_silent_node_keeps),
                 T(what_ended_for_want_of_contact_is_lost_and_has_not_failed),
-                T(a_broken_device_ends_its_work_and_stays_broken),
+                T(what_a_broken_device_has_keeps_its_place_until_it_has_ended),
+                T(a_device_stays_broken_until_its_agent_says_otherwise),
+                T(what_is_cancelled_on_a_broken_device_ends_as_such),
+                T(a_gang_keeps_its_place_until_what_is_left_of_it_has_ended),
                 T(an_agent_is_asked_for_no_more_than_it_takes),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -488,7 +488,7 @@ static void look(struct rates *rates)
                         const struct device *device = &node_devices(pool, n)[d];
                         rates->capacity += UNITS_DEVICE;
                         rates->held += held[d];
-                        if (node->status == NODE_DOWN || device->state.broken)
+                        if (node_is_down(node) || device->state.broken)
                                 rates->unhealthy += UNITS_DEVICE - held[d];
                         else if (node->desc.drained && !device->state.foreign_slots)
                                 rates->draining += UNITS_DEVICE - held[d];

@@ -55,6 +55,9 @@ static void a_gang_is_lost_once_and_waits_in_its_old_place(void **state)
         leave(INPUT_CHECKPOINTED, 1);
         at(2 * H + 5 * M);
         fail_node("a");
+        assert_int_equal(count_facts(FACT_REQUEUED), 0);        /* its member on `b` runs */
+        assert_true(is_placed(1));
+        leave(INPUT_LOST, 1);
         assert_int_equal(count_facts(FACT_REQUEUED), 1);
         assert_int_equal(count_facts(FACT_RELEASED), 0);
         const struct fact_requeued *lost = &find_fact(FACT_REQUEUED)->requeued;
@@ -82,6 +85,57 @@ static void a_broken_device_takes_only_what_lies_on_it(void **state)
         assert_true(is_placed(2));
         assert_true(is_placed(3));
         assert_true(is_waiting(1));             /* one device of `a` is left */
+}
+
+static void fail_device(const char *text, unsigned device)
+{
+        must(&(struct input){.kind = INPUT_DEVICES_FAILED,
+                             .broke = {name(text), (uint16_t)(1u << device)}});
+}
+
+static void what_a_failed_device_has_keeps_its_place_until_it_is_lost(void **state)
+{
+        (void)state;
+        submit(job(1, 2));
+        submit(job(2, 2));
+        submit(job(3, 4));
+        submit(job(4, 2));
+        unsigned device = pool->parts[pool->members[work(1)->first_member].first_part].part.device;
+        fail_device("a", device);
+        assert_int_equal(count_facts(FACT_REQUEUED), 0);
+        assert_true(is_placed(1));
+        assert_true(is_waiting(4));
+        fail_device("a", device);               /* known */
+        assert_int_equal(count_facts(FACT_NODE_SET), 0);
+        leave(INPUT_LOST, 1);
+        assert_int_equal(find_fact(FACT_REQUEUED)->requeued.cause, RELEASE_LOST);
+        assert_true(is_waiting(1));             /* the other device of its two is left */
+        assert_true(is_waiting(4));
+        leave(INPUT_EXITED, 2);
+        assert_true(is_placed(1) != is_placed(4));
+        assert_true(lies_on(is_placed(1) ? 1 : 4, "a"));
+}
+
+static void a_device_of_a_silent_node_fails_and_it_stays_silent(void **state)
+{
+        (void)state;
+        submit(job(1, 4));
+        fail_node("a");
+        fail_node("b");
+        fail_device("a", 0);
+        assert_int_equal(pool->nodes[0].status, NODE_DOWN);
+        assert_int_equal(pool->nodes[0].desc.broken, 1);
+        tick_at(M);
+        assert_true(is_waiting(1));
+}
+
+static void a_failed_device_that_is_not_there_is_refused(void **state)
+{
+        (void)state;
+        must_fail(&(struct input){.kind = INPUT_DEVICES_FAILED, .broke = {name("a"), 16}},
+                  -ERR_RANGE, "4 devices");
+        must_fail(&(struct input){.kind = INPUT_DEVICES_FAILED, .broke = {name("z"), 1}},
+                  -ERR_NOT_FOUND, "z");
 }
 
 /* u fills the pool, and t is due its promise: room is made on one node. */
@@ -132,6 +186,21 @@ static void a_broken_device_withdraws_the_plan_and_its_victim_is_lost(void **sta
         assert_int_equal(find_fact(FACT_PLAN_ENDED)->plan_ended.end, PLAN_WITHDRAWN);
         assert_int_equal(count_facts(FACT_REQUEUED), 1);
         assert_int_equal(pool->noticed, 0);
+}
+
+static void a_failed_device_withdraws_the_plan_and_its_victim_stays(void **state)
+{
+        (void)state;
+        const char *where = plan_for_a_promise();
+        uint64_t victim = is_told(1) ? 1 : 2;
+
+        fail_device(where, 3);
+        assert_int_equal(find_fact(FACT_PLAN_ENDED)->plan_ended.end, PLAN_WITHDRAWN);
+        assert_int_equal(count_facts(FACT_REQUEUED), 0);
+        assert_true(is_placed(victim));
+        tick_at(3 * M);                         /* there is room on the other node, not here */
+        assert_true(is_told(3 - victim));
+        assert_false(is_told(victim));
 }
 
 /* A wide job waits for `a`, which a narrow one keeps busy; `b` is held by nobody. */
@@ -215,9 +284,13 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 POOL(a_gang_is_lost_once_and_waits_in_its_old_place),
                 POOL(a_broken_device_takes_only_what_lies_on_it),
+                POOL(what_a_failed_device_has_keeps_its_place_until_it_is_lost),
+                POOL(a_device_of_a_silent_node_fails_and_it_stays_silent),
+                POOL(a_failed_device_that_is_not_there_is_refused),
                 POOL(a_plan_on_what_failed_is_withdrawn),
                 POOL(a_plan_elsewhere_goes_on),
                 POOL(a_broken_device_withdraws_the_plan_and_its_victim_is_lost),
+                POOL(a_failed_device_withdraws_the_plan_and_its_victim_stays),
                 POOL(a_capacity_hold_on_what_failed_is_let_go),
                 POOL(a_capacity_hold_on_a_broken_device_is_let_go),
                 POOL(a_service_that_lost_its_place_goes_first),

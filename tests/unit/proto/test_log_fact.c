@@ -131,6 +131,8 @@ static void check_fact_kind(enum fact_kind kind)
                 FACT_MEMBER(kind, node_set);
                 break;
         case FACT_NODE_DOWN:
+                FACT_MEMBER(kind, down);
+                break;
         case FACT_NODE_GONE:
                 FACT_MEMBER(kind, node);
                 break;
@@ -182,6 +184,9 @@ static void check_input_kind(enum input_kind kind)
                 break;
         case INPUT_NODE_FAILED:
                 INPUT_MEMBER(kind, failed);
+                break;
+        case INPUT_DEVICES_FAILED:
+                INPUT_MEMBER(kind, broke);
                 break;
         case INPUT_NODE_REMOVED:
                 INPUT_MEMBER(kind, node_name);

@@ -478,7 +478,7 @@ static void numbers_without_a_meaning_are_refused(void **state)
         uint32_t p = row(31)->plan - 1;
 
         (void)state;
-        DAMAGED(a->status, NODE_DOWN + 1, "'nodes' is in a state that is not known");
+        DAMAGED(a->status, NODE_SILENT + 1, "'nodes' is in a state that is not known");
         DAMAGED(a->status, NODE_FREE_SLOT, "'nodes' is free and is not");
         DAMAGED(a->first_device, 1, "'nodes' is in a state that is not known");
         DAMAGED(a->desc.model, model_count(models), "has devices that are not known");

@@ -1,0 +1,50 @@
+/* What may still run where nobody hears of it, or on devices that broke. */
+#include "engine/contact.h"
+
+#include "engine/order.h"
+
+static bool continues(const struct state *state, const struct workload *workload)
+{
+        return state->accounts &&
+               class_of(state, workload->bucket)->on_lost_contact == LOST_CONTACT_CONTINUE;
+}
+
+bool member_may_run(const struct state *state, const struct member *member)
+{
+        enum node_status status = state->nodes[member->node].status;
+
+        return status == NODE_UP ||
+               (status == NODE_SILENT && continues(state, &state->workloads[member->workload]));
+}
+
+bool workload_ends_with(const struct state *state, const struct workload *workload, uint32_t node,
+                        bool is_silent)
+{
+        for (uint32_t at = workload->first_member; at != NONE; at = state->members[at].next) {
+                const struct member *member = &state->members[at];
+                if (member->node == node ? is_silent && continues(state, workload)
+                                         : member_may_run(state, member))
+                        return false;
+        }
+        return true;
+}
+
+uint32_t member_devices(const struct state *state, const struct member *member)
+{
+        uint32_t devices = 0;
+
+        for (uint32_t held = member->first_part; held != NONE; held = state->parts[held].next)
+                devices |= 1u << state->parts[held].part.device;
+        return devices;
+}
+
+bool workload_is_torn(const struct state *state, const struct workload *workload)
+{
+        for (uint32_t at = workload->first_member; at != NONE; at = state->members[at].next) {
+                const struct member *member = &state->members[at];
+                if (!member_may_run(state, member) ||
+                    (member_devices(state, member) & state->nodes[member->node].desc.broken))
+                        return true;
+        }
+        return false;
+}
