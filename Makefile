@@ -47,6 +47,9 @@ bench-policy: build      ## what a policy costs: plans, placing with 200 tenants
 bench-recovery: build    ## how long berthd takes to come back with a million facts and 10,000 live jobs
 	@python3 bench/recovery.py $(BUILD)
 
+bench-review: build      ## how long a submit waits while somebody asks for a review of a year
+	@python3 bench/review.py $(BUILD)
+
 bench-slurm: build       ## the same 10,000 jobs to Slurm and to berth; skipped where Slurm is not installed
 	@python3 bench/slurm.py $(BUILD)
 
@@ -85,7 +88,7 @@ fuzz-keep:               ## add to tests/corpus/ what `make fuzz` found and the 
 format:                  ## lay out the lines you changed (since HEAD) by .clang-format
 	@command -v git-clang-format >/dev/null || \
 		{ echo "git-clang-format is missing: apt-get install clang-format" >&2; exit 1; }
-	@git clang-format --extensions c,h HEAD
+	@git clang-format --force --extensions c,h HEAD
 
 clean:                   ## remove every build folder
 	rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_FUZZ)

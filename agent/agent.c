@@ -9,7 +9,6 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <systemd/sd-daemon.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agent/agent_impl.h"
@@ -17,6 +16,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "net/uri.h"
 
 #define KILL_AFTER_MS 10000
@@ -32,11 +32,7 @@
 
 struct runs_time agent_now(void)
 {
-        struct timespec now;
-
-        clock_gettime(CLOCK_REALTIME, &now);
-        return (struct runs_time){(int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000,
-                                  link_steady_ms()};
+        return (struct runs_time){time_wall_ms(), time_lease_ms()};
 }
 
 /* ---- hearing ---- */
@@ -125,7 +121,7 @@ static int wait_ms(const struct agent *agent)
 static void tick(struct agent *agent)
 {
         const struct agent_setup *setup = agent->setup;
-        int64_t now_ms = link_steady_ms();
+        int64_t now_ms = time_lease_ms();
 
         if (now_ms - agent->tick_ms >= TICK_MS) {
                 agent_tick_runs(agent, agent->tick_ms);

@@ -84,10 +84,10 @@ static void wait_for_turn(struct attaches *attaches)
 static unsigned insist(struct session *session, struct client *client,
                        const struct client_request *request, struct client_answer *ret_answer)
 {
-        int64_t until_ms = link_steady_ms() + request->timeout_ms + ATTACH_RETRY_MS;
+        int64_t until_ms = time_lease_ms() + request->timeout_ms + ATTACH_RETRY_MS;
 
         *ret_answer = (struct client_answer){0};
-        while (!session->is_over && link_steady_ms() < until_ms) {
+        while (!session->is_over && time_lease_ms() < until_ms) {
                 wait_for_turn(session->attaches);
                 int rc = client_call(client, request, ret_answer, NULL);
                 if (rc == 0 && ret_answer->status < 500 && ret_answer->status != TOO_OFTEN)
@@ -130,7 +130,7 @@ static bool say_piece(struct session *session, const char *bytes, size_t size, i
                 if (!is_good)
                         return false;
                 session->said = taken;
-                session->said_ms = link_steady_ms();
+                session->said_ms = time_lease_ms();
         } while (session->said < begin + size);
         return true;
 }
@@ -187,7 +187,7 @@ static void follow(struct session *session)
                 if (polls[0].revents)
                         exit_code = beside_exit(session->beside.socket);
                 /* The other thread may be held up by a program that does not read. */
-                if (exit_code < 0 && link_steady_ms() - session->said_ms >= ALIVE_MS &&
+                if (exit_code < 0 && time_lease_ms() - session->said_ms >= ALIVE_MS &&
                     !say_piece(session, "", 0, -1))
                         return;
         }
@@ -283,7 +283,7 @@ static void run_session(struct session *session)
 {
         pthread_t listener;
 
-        session->said_ms = link_steady_ms();
+        session->said_ms = time_lease_ms();
         fcntl(session->beside.in, F_SETFL, O_NONBLOCK);
         fcntl(session->beside.out, F_SETFL, O_NONBLOCK);
         if (pthread_create(&listener, NULL, listen_to, session) != 0)

@@ -222,6 +222,8 @@ static void add_berth(struct building *building)
         add(building, "BERTH_TENANT", spec->tenant);
         add(building, "BERTH_SUBMITTER", spec->user);
         add(building, "BERTH_NODE", setup->node);
+        if (spec->is_task)
+                addf(building, "BERTH_ARRAY_INDEX", "%" PRIu32, spec->array_index);
         addf(building, "BERTH_NOTICE_FILE", "%s/notice.json", setup->run_folder);
         addf(building, "BERTH_CHECKPOINT_FILE", "%s/checkpoint", setup->run_folder);
         if (spec->checkpoint_signal[0])

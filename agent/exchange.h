@@ -103,6 +103,8 @@ struct run_spec {
         struct run_device *devices;
         uint64_t cpu_milli, ram_mib;    /* 0 = not limited */
         uint32_t rank, world;
+        bool is_task;                   /* of an array, and which one */
+        uint32_t array_index;
         const char **addresses;         /* of all members, by rank */
         bool go;                        /* the barrier is open */
         const char *checkpoint_signal;  /* "" = none */
@@ -167,7 +169,7 @@ struct exchange_checkpoint {
         int64_t at_ms;                  /* when it was safe, on the clock of the report's sent_ms */
 };
 
-/* Whoever sends it adds "sent_ms", the time on the machine's steady clock (link.h). */
+/* Whoever sends it adds "sent_ms", time_lease_ms() then. */
 struct exchange_report {
         const char *agent, *boot;       /* our version; the machine's boot id */
         uint32_t protocol;              /* that it is written in: what was agreed; PROTOCOL_MIN

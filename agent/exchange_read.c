@@ -269,10 +269,13 @@ static int read_numbers(struct reading *reading, const struct doc_node *map, str
             (rc = doc_u32(field(map, "world"), 1, EXCHANGE_MEMBER_MAX + 1, &run->world,
                           reading->err)) < 0 ||
             (rc = doc_u32(field(map, "rank"), 0, run->world - 1, &run->rank, reading->err)) < 0 ||
+            (rc = doc_u32(field(map, "array_index"), 0, UINT32_MAX, &run->array_index,
+                          reading->err)) < 0 ||
             (rc = doc_bool(field(map, "go"), &run->go, reading->err)) < 0 ||
             (rc = doc_choice(field(map, "lost_contact"), contact, ARRAY_LEN(contact), &lost_contact,
                              reading->err)) < 0)
                 return rc;
+        run->is_task = field(map, "array_index") != NULL;
         run->stops_at_lease = lost_contact == 1;
         return 0;
 }

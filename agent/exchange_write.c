@@ -109,6 +109,8 @@ void exchange_write_run(struct text *text, const struct run_spec *run)
                  ", \"cpu_milli\": %" PRIu64 ", \"ram_mib\": %" PRIu64 ", \"rank\": %u, "
                  "\"world\": %u",
                  run->cpu_milli, run->ram_mib, run->rank, run->world);
+        if (run->is_task)
+                text_add(text, ", \"array_index\": %" PRIu32, run->array_index);
         add_texts(text, "addresses", run->addresses, run->addresses_count);
         text_add(text, ", \"go\": %s", run->go ? "true" : "false");
         add_field(text, "checkpoint_signal", run->checkpoint_signal);

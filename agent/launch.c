@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agent/account.h"
@@ -24,6 +23,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "base/time.h"
 
 /* ---- can it be started ---- */
 
@@ -296,7 +296,6 @@ bool launch_clean_up(const struct launch_setup *setup, struct run_key key)
 {
         char folder[FOLDER_PATH_MAX];
         struct run_status status = {0};
-        struct timespec now;
 
         folder_path(setup->folder, key, "", folder);
         if (!is_empty_now(setup, key, folder))
@@ -305,9 +304,8 @@ bool launch_clean_up(const struct launch_setup *setup, struct run_key key)
         if (status_read(folder, &status, NULL) == 0 &&
             (status.phase == RUN_EXITED || status.phase == RUN_REFUSED))
                 return true;
-        clock_gettime(CLOCK_REALTIME, &now);
         status.phase = RUN_EXITED;
-        status.since_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+        status.since_ms = time_wall_ms();
         status.exit_code = 0;
         status.signal = SIGKILL;
         str_copy(status.reason, sizeof status.reason, "its supervisor was killed");

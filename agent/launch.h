@@ -44,7 +44,7 @@ bool launch_signal(int control, const char *signal);
 bool launch_term(int control);
 bool launch_kill(int control);
 /* Unless it hears of a later time before, it asks the run to end then, and kills it, by itself: the
- * agent may not be there any more. link_steady_ms(); 0 and 0: it does not. */
+ * agent may not be there any more. time_lease_ms(); 0 and 0: it does not. */
 bool launch_lease(int control, int64_t term_ms, int64_t kill_ms);
 
 /* For a run whose supervisor is gone without saying how the run ended: ends what is left of it.

@@ -7,14 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agent/attach.h"
 #include "agent/folder.h"
+#include "base/cond.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/time.h"
 
 #define WAIT_MS_DEFAULT  20000
 #define PAUSE_MS_DEFAULT 5000
@@ -65,14 +66,6 @@ struct link {
         struct answered answered[ANSWERED_COUNT];
         size_t answered_at;
 };
-
-int64_t link_steady_ms(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_BOOTTIME, &now);
-        return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void wake(const struct link *link)
 {
@@ -140,7 +133,7 @@ static int call(struct speaker *speaker, const char *body, size_t size,
 
 static bool was_answered(struct link *link, uint64_t request)
 {
-        int64_t now_ms = link_steady_ms();
+        int64_t now_ms = time_lease_ms();
         bool was = false;
 
         pthread_mutex_lock(&link->lock);
@@ -236,18 +229,9 @@ static void pause_for(struct speaker *speaker)
         int64_t most = link->setup.pause_ms_max ? link->setup.pause_ms_max : PAUSE_MS_DEFAULT;
         unsigned doublings = speaker->failures < 16 ? speaker->failures : 16;
         int64_t pause = (int64_t)PAUSE_MS_FIRST << doublings;
-        struct timespec until;
+        int64_t until_ms = time_monotonic_ms() + (pause < most ? pause : most);
 
-        pause = pause < most ? pause : most;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += (time_t)(pause / 1000);
-        until.tv_nsec += (long)(pause % 1000) * 1000000;
-        if (until.tv_nsec >= 1000000000) {
-                until.tv_sec++;
-                until.tv_nsec -= 1000000000;
-        }
-        while (!link->is_stopping &&
-               pthread_cond_timedwait(&link->changed, &link->lock, &until) != ETIMEDOUT)
+        while (!link->is_stopping && cond_wait_until(&link->changed, &link->lock, until_ms))
                 ;
 }
 
@@ -310,7 +294,7 @@ static void speak_once(struct speaker *speaker, const struct saying *saying)
 static void speak_now(struct speaker *speaker)
 {
         struct link *link = speaker->link;
-        struct saying saying = {.sent_ms = link_steady_ms()};
+        struct saying saying = {.sent_ms = time_lease_ms()};
 
         saying.body = copy_report(link, saying.sent_ms, &saying.size, &saying.number);
         if (!speaker->waits) {
@@ -366,16 +350,6 @@ static int start_speaker(struct link *link, struct speaker *speaker, struct err 
         return 0;
 }
 
-static void init_condition(pthread_cond_t *condition)
-{
-        pthread_condattr_t attributes;
-
-        pthread_condattr_init(&attributes);
-        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        pthread_cond_init(condition, &attributes);
-        pthread_condattr_destroy(&attributes);
-}
-
 int link_start(const struct link_setup *setup, struct link **ret_link, struct err *err)
 {
         struct link *link = mem_new(1, sizeof *link);
@@ -387,7 +361,7 @@ int link_start(const struct link_setup *setup, struct link **ret_link, struct er
         link->setup.node = NULL;
         link->is_held = setup->is_held;
         pthread_mutex_init(&link->lock, NULL);
-        init_condition(&link->changed);
+        cond_init(&link->changed);
         link->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
         link->speakers[0].waits = true;
         if (link->event_fd < 0)

@@ -47,7 +47,7 @@ void link_identify(struct link *link);
 int link_fd(const struct link *link);
 
 /* What is to be said from now on (copied): an object, to which "sent_ms" is added at each call,
- * link_steady_ms() then. Returns its number, 1 and up: an answer to it or to a
+ * time_lease_ms() then. Returns its number, 1 and up: an answer to it or to a
  * later one confirms it. `is_news`: at once, not when the waiting call comes back. 0: out of
  * memory, and the one before stands. */
 uint64_t link_report(struct link *link, const char *body, size_t size, bool is_news);
@@ -55,7 +55,7 @@ uint64_t link_report(struct link *link, const char *body, size_t size, bool is_n
 struct link_news {
         struct exchange_answer *answer; /* the newest, owned by the caller; NULL: none since */
         int64_t asked_ms;               /* when the newest call was begun that was answered well,
-                                           on the steady clock; 0: none was. The lease counts from
+                                           by time_lease_ms(); 0: none was. The lease counts from
                                            here: the controller has not heard of us since earlier */
         uint64_t confirmed;             /* the newest report that was answered; 0: none */
         bool is_failing;                /* the newest call failed, for the reason in `failure` */
@@ -65,6 +65,3 @@ struct link_news {
 /* After an answer was taken, the waiting call is made only when a new report was given: it says
  * how much of the answer was understood. */
 void link_take(struct link *link, struct link_news *ret_news);
-
-/* The clock of all that is measured here: ms since the machine started, sleep included. */
-int64_t link_steady_ms(void);

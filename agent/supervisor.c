@@ -12,7 +12,6 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agent/family.h"
@@ -55,30 +54,14 @@ struct supervisor {
         size_t orders_size;
 };
 
-static int64_t now_ms(void)
-{
-        return time_monotonic_ns() / 1000000;
-}
-
-/* The clock of leases: it counts sleep. */
-static int64_t steady_ms(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_BOOTTIME, &now);
-        return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* ---- saying how it is ---- */
 
 static void say(struct supervisor *self, enum run_phase phase)
 {
-        struct timespec now;
         struct err err;
 
-        clock_gettime(CLOCK_REALTIME, &now);
         self->status.phase = phase;
-        self->status.since_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+        self->status.since_ms = time_wall_ms();
         self->status.pid = self->first;
         bool is_final = phase == RUN_EXITED || phase == RUN_REFUSED;
         /* The end must reach the disk, however long that takes: the run still counts as there. */
@@ -335,7 +318,7 @@ static int sooner(int a_ms, int b_ms)
 /* In how many ms to come back for the lease; -1: it has none. */
 static int watch_lease(struct supervisor *self)
 {
-        int64_t now = steady_ms();
+        int64_t now = time_lease_ms();
 
         if (self->lease_term_ms == 0 || self->is_kill_ordered || self->has_ended)
                 return -1;
@@ -353,7 +336,7 @@ static int watch_lease(struct supervisor *self)
 /* Ends what has to end; in how many ms to come back, -1: not by time. */
 static int press(struct supervisor *self)
 {
-        int64_t now = now_ms();
+        int64_t now = time_monotonic_ms();
         int lease_wait = watch_lease(self);
 
         if (self->has_ended && self->leftover_kill_ms == 0) {
@@ -377,11 +360,11 @@ static void run_to_end(struct supervisor *self)
                         {.fd = self->report, .events = POLLIN},
                 };
                 size_t count = 3 + besides_fill(&self->besides, polls + 3);
-                int wait = sooner(press(self), besides_press(&self->besides, now_ms()));
+                int wait = sooner(press(self), besides_press(&self->besides, time_monotonic_ms()));
                 if (poll(polls, (nfds_t)count, wait) < 0)
                         continue;
                 besides_hear(&self->besides, polls + 3,
-                             self->stage == STAGE_RUNNING && !self->has_ended, now_ms());
+                             self->stage == STAGE_RUNNING && !self->has_ended, time_monotonic_ms());
                 if (polls[2].revents)
                         hear_child(self);
                 if (polls[0].revents)

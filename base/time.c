@@ -13,9 +13,24 @@ static int64_t now_ns(clockid_t clock)
         return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+int64_t time_wall_ms(void)
+{
+        return now_ns(CLOCK_REALTIME) / 1000000;
+}
+
 int64_t time_monotonic_ns(void)
 {
         return now_ns(CLOCK_MONOTONIC);
+}
+
+int64_t time_monotonic_ms(void)
+{
+        return now_ns(CLOCK_MONOTONIC) / 1000000;
+}
+
+int64_t time_lease_ms(void)
+{
+        return now_ns(CLOCK_BOOTTIME) / 1000000;
 }
 
 int64_t time_cpu_ns(void)

@@ -8,12 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/num.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "cli/escape.h"
 #include "cli/json_in.h"
 #include "cli/raw.h"
@@ -27,7 +26,6 @@
 #define RETRY_MS      12000 /* the pool keeps a terminal for 15 s without us */
 #define AGAIN_MS      100
 #define HERE_MS       5000 /* so often it is said that we are here, while our output waits */
-#define MEMBERS_MAX   4096
 #define SESSION_BYTES 65
 
 static const struct command_option options[] = {
@@ -69,14 +67,6 @@ struct view {
         int64_t exit_code;              /* -1: not known */
 };
 
-static int64_t now_ms(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* ---- calls ---- */
 
 /* Over and over until it is answered, for as long as the pool keeps the terminal. Answers that are
@@ -84,7 +74,7 @@ static int64_t now_ms(void)
 static int insist(struct view *view, struct client *client, const struct client_request *request,
                   struct client_answer *ret_answer, struct err *err)
 {
-        int64_t until_ms = now_ms() + request->timeout_ms + RETRY_MS;
+        int64_t until_ms = time_monotonic_ms() + request->timeout_ms + RETRY_MS;
         int rc;
 
         for (;;) {
@@ -95,7 +85,7 @@ static int insist(struct view *view, struct client *client, const struct client_
                 if (rc == 0)
                         rc = client_check(ret_answer, err);
                 client_answer_done(ret_answer);
-                if (view->is_over || stop_asked() || now_ms() >= until_ms)
+                if (view->is_over || stop_asked() || time_monotonic_ms() >= until_ms)
                         return rc;
                 usleep(AGAIN_MS * 1000);
         }
@@ -344,13 +334,9 @@ static int look(struct view *view, struct err *err)
 
 static int attach(struct talk *talk, struct err *err)
 {
-        const char *member = command_value(talk->call, "member");
         struct view view = {.talk = talk, .exit_code = -1};
-        uint64_t number;
-        int rc = 0;
+        int rc;
 
-        if (member && (rc = num_u64(member, 0, MEMBERS_MAX - 1, &number, err)) < 0)
-                return err_prefix(err, "--member");
         view.has_terminal = !command_value(talk->call, "no-terminal") && isatty(STDIN_FILENO) &&
                             isatty(STDOUT_FILENO);
         struct raw_size size = raw_window();
@@ -368,15 +354,7 @@ static int attach(struct talk *talk, struct err *err)
 
 static int run(const struct command_call *call)
 {
-        struct err err = {0};
-        struct talk talk;
-        int rc = talk_open(call, &talk, &err);
-
-        if (rc == 0) {
-                stop_catch(talk.client);
-                rc = attach(&talk, &err);
-        }
-        return talk_close(&talk, rc, &err);
+        return talk_with_member(call, attach);
 }
 
 const struct command attach_command = {

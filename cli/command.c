@@ -44,6 +44,11 @@ struct getopt_table {
         char letters[3 * COMMAND_OPTIONS_MAX + 5];
 };
 
+static bool is_optional(const struct command_option *option)
+{
+        return option->value && option->value[0] == '[';
+}
+
 static void make_table(const struct command *command, struct getopt_table *ret_table)
 {
         size_t count = options_count(command), at = 0;
@@ -55,8 +60,11 @@ static void make_table(const struct command *command, struct getopt_table *ret_t
         for (size_t i = 0; i < count; i++) {
                 const struct command_option *option = &command->options[i];
                 ret_table->longs[i] = (struct option){
-                        option->name, option->value ? required_argument : no_argument, NULL,
-                        (int)(HELP_ID + 1 + (int)i)};
+                        option->name,
+                        is_optional(option) ? optional_argument
+                        : option->value     ? required_argument
+                                            : no_argument,
+                        NULL, (int)(HELP_ID + 1 + (int)i)};
                 if (!option->letter)
                         continue;
                 ret_table->letters[at++] = option->letter;
@@ -186,13 +194,30 @@ static int add_argument(struct command_call *call, const char *text, struct err 
         return 0;
 }
 
-static int take_option(struct command_call *call, int id, const char *value, struct err *err)
+/* Of an option that may stand alone: what follows it, where that is meant for it. */
+static const char *optional_value(const struct command_option *option, int argc, char **argv)
+{
+        const char *end = strrchr(option->value, '.');
+        const char *next = optind < argc ? argv[optind] : "";
+        size_t length = strlen(next), tail = end ? strcspn(end, "]") : 0;
+        bool fits = end && length > tail && strncmp(next + length - tail, end, tail) == 0;
+
+        if (!fits && !str_equal(next, "-"))
+                return "-";
+        optind++;
+        return next;
+}
+
+static int take_option(struct command_call *call, int id, const char *value, int argc, char **argv,
+                       struct err *err)
 {
         int found = find_option(call->command, id);
 
         assert(found >= 0);
         size_t index = (size_t)found;
         const struct command_option *option = &call->command->options[index];
+        if (is_optional(option) && !value)
+                value = optional_value(option, argc, argv);
         if (!command_option_repeats(option) && call->values[index])
                 return err_set(err, ERR_INPUT, "option --%s is given twice", option->name);
         if (command_option_repeats(option)) {
@@ -238,7 +263,7 @@ int command_parse(const struct command *command, int argc, char **argv,
                 if (id == '?' || id == ':')
                         return fail_option(command, argv[optind - 1], id, optopt, err);
                 rc = id == ARGUMENT_ID ? add_argument(&call, optarg, err)
-                                       : take_option(&call, id, optarg, err);
+                                       : take_option(&call, id, optarg, argc, argv, err);
         }
         if (rc < 0 || (rc = take_tail(&call, argc, argv, err)) < 0 ||
             (command->actions && (rc = take_action(command, &call, err)) < 0) ||
@@ -277,6 +302,22 @@ const char *command_each(const struct command_call *call, const char *option, si
 
 /* ---- the program ---- */
 
+/* `berth --context lab status`, as one writes it for other programs, is `berth status --context
+ * lab`. */
+static void put_command_first(int argc, char **argv)
+{
+        int count = str_equal(argv[1], "--context")               ? 2
+                    : strncmp(argv[1], "--context=", 10) == 0 ? 1
+                                                                  : 0;
+
+        if (count == 0 || argc <= 1 + count)
+                return;
+        char *option[2] = {argv[1], argv[2]}, *name = argv[1 + count];
+        argv[1] = name;
+        for (int i = 0; i < count; i++)
+                argv[2 + i] = option[i];
+}
+
 int command_main(int argc, char **argv)
 {
         struct command_call call;
@@ -286,6 +327,7 @@ int command_main(int argc, char **argv)
                 command_list(stderr);
                 return EXIT_BAD_INPUT;
         }
+        put_command_first(argc, argv);
         const char *name = argv[1];
         if (str_equal(name, "--help") || str_equal(name, "-h"))
                 name = "help";
@@ -298,7 +340,7 @@ int command_main(int argc, char **argv)
         }
         int rc = command_parse(command, argc - 1, argv + 1, &call, &err);
         if (rc == 1) {
-                command_help(command, stdout);
+                command_help_show(command);
                 return EXIT_FINE;
         }
         if (rc < 0) {

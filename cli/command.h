@@ -38,7 +38,9 @@ struct command_option {
         const char *name;               /* "seeds"; NULL ends the list */
         char letter;                    /* 'q', or 0 */
         const char *value;              /* "A..B"; "K=V ..." (a blank and three dots): it may be
-                                           given several times; NULL: a flag */
+                                           given several times; "[FILE.json]": it may be left
+                                           out, and is "-" then; what follows it is one only if
+                                           it is "-" or ends as that does; NULL: a flag */
         const char *help;               /* "check, try: what it does" where it goes with these
                                            actions only */
 };
@@ -128,4 +130,6 @@ int command_main(int argc, char **argv);
 
 void command_usage(const struct command *command, FILE *file);  /* a line for each action */
 void command_help(const struct command *command, FILE *file);
+/* The same, or with NULL command_list(), to standard output, no wider than it is. */
+void command_help_show(const struct command *command);
 void command_list(FILE *file);                                  /* help of the whole program */

@@ -1,9 +1,11 @@
 /* Help and usage, from the table of commands. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/screen.h"
 
-#define USAGE_WIDTH 96
+#define USAGE_WIDTH 80
 #define LEFT_WIDTH  24
 
 /* ---- usage ---- */
@@ -122,4 +124,22 @@ void command_list(FILE *file)
         fputs("\n  berth COMMAND --help   options and examples of a command\n"
               "  berth --version        which version this is\n",
               file);
+}
+
+void command_help_show(const struct command *command)
+{
+        struct screen screen = screen_look();
+        char *text = NULL;
+        size_t size = 0;
+        FILE *file = open_memstream(&text, &size);
+
+        if (command)
+                command_help(command, file ? file : stdout);
+        else
+                command_list(file ? file : stdout);
+        if (!file)
+                return;                 /* memory is short: as wide as it is */
+        if (fclose(file) == 0)
+                screen_put_wrapped(text, size, screen.width, stdout);
+        free(text);
 }

@@ -37,7 +37,7 @@ static int run_help(const struct command_call *call)
         struct err err;
 
         if (call->arguments_count == 0) {
-                command_list(stdout);
+                command_help_show(NULL);
                 return EXIT_FINE;
         }
         const struct command *command = command_find(call->arguments[0], &err);
@@ -45,7 +45,7 @@ static int run_help(const struct command_call *call)
                 fprintf(stderr, "berth help: %s\n", err.text);
                 return EXIT_BAD_INPUT;
         }
-        command_help(command, stdout);
+        command_help_show(command);
         return EXIT_FINE;
 }
 

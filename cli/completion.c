@@ -15,6 +15,12 @@ static const char details[] =
         "  berth completion zsh > \"${fpath[1]}/_berth\"             once\n"
         "  berth completion fish > ~/.config/fish/completions/berth.fish\n";
 
+/* The value that an option needs: NULL where it has none, or may stand alone. */
+static const char *needed(const struct command_option *option)
+{
+        return option->value && option->value[0] != '[' ? option->value : NULL;
+}
+
 /* What a value may be: a file, or words that the shell cannot know. */
 static bool is_file(const char *value)
 {
@@ -73,14 +79,14 @@ static void put_bash_command(const struct command *command, FILE *file)
                 fprintf(file, "--%s ", option->name);
         fputs("--help'\n        values='", file);
         for (const struct command_option *option = command->options; option->name; option++) {
-                if (option->value)
+                if (needed(option))
                         fprintf(file, "--%s ", option->name);
-                if (option->value && option->letter)
+                if (needed(option) && option->letter)
                         fprintf(file, "-%c ", option->letter);
         }
         fputs("'\n        files='", file);
         for (const struct command_option *option = command->options; option->name; option++)
-                if (is_file(option->value))
+                if (is_file(needed(option)))
                         fprintf(file, "--%s ", option->name);
         fprintf(file, "%s'\n        ;;\n", takes_file(command) ? "argument" : "");
 }
@@ -128,19 +134,19 @@ static void put_zsh_option(const struct command_option *option, FILE *file)
 {
         const char *many = command_option_repeats(option) ? "*" : "";
 
-        fprintf(file, " \\\n            '%s--%s%s[", many, option->name, option->value ? "=" : "");
+        fprintf(file, " \\\n            '%s--%s%s[", many, option->name, needed(option) ? "=" : "");
         put_help(option->help, "[]:\\", file);
         fputc(']', file);
-        if (option->value)
-                fprintf(file, ":%s:%s", option->name, is_file(option->value) ? "_files" : "");
+        if (needed(option))
+                fprintf(file, ":%s:%s", option->name, is_file(needed(option)) ? "_files" : "");
         fputc('\'', file);
         if (!option->letter)
                 return;
-        fprintf(file, " \\\n            '%s-%c%s[", many, option->letter, option->value ? "+" : "");
+        fprintf(file, " \\\n            '%s-%c%s[", many, option->letter, needed(option) ? "+" : "");
         put_help(option->help, "[]:\\", file);
         fputc(']', file);
-        if (option->value)
-                fprintf(file, ":%s:%s", option->name, is_file(option->value) ? "_files" : "");
+        if (needed(option))
+                fprintf(file, ":%s:%s", option->name, is_file(needed(option)) ? "_files" : "");
         fputc('\'', file);
 }
 
@@ -209,8 +215,8 @@ static void put_fish_command(const struct command *command, FILE *file)
                         option->name);
                 if (option->letter)
                         fprintf(file, " -s %c", option->letter);
-                if (option->value)
-                        fputs(is_file(option->value) ? " -r -F" : " -x", file);
+                if (needed(option))
+                        fputs(is_file(needed(option)) ? " -r -F" : " -x", file);
                 fputs(" -d '", file);
                 put_help(option->help, "\\", file);
                 fputs("'\n", file);

@@ -6,13 +6,15 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/grid.h"
+#include "cli/json_out.h"
 #include "cli/place.h"
 
 static const struct command_option options[] = {
 #define X(field, option, value, help) {option, 0, value, help},
         PLACE_FIELDS(X)
 #undef X
-                {0},
+        {"json", 0, NULL, "list, show: print JSON instead"},
+        {0},
 };
 
 static const char details[] =
@@ -41,6 +43,30 @@ static int end(const struct command_call *call, int rc, const struct err *err)
                 return EXIT_FINE;
         fprintf(stderr, "berth %s: %s\n", call->command->name, err->text);
         return rc == -ERR_NOMEM ? EXIT_TROUBLE : EXIT_BAD_INPUT;
+}
+
+/* What a context says; "" is left out. */
+static json_t *place_json(const struct place *place)
+{
+        json_t *json = json_object();
+
+        if (place->name[0])
+                (void)json_object_set_new(json, "name", json_string(place->name));
+#define X(field, option, value, help) \
+        if (place->field[0]) \
+                (void)json_object_set_new(json, #field, json_string(place->field));
+        PLACE_FIELDS(X)
+#undef X
+        return json;
+}
+
+static json_t *list_json(const struct places *places)
+{
+        json_t *rows = json_array();
+
+        for (size_t i = 0; i < places->count; i++)
+                (void)json_array_append_new(rows, place_json(&places->list[i]));
+        return json_pack("{s:s, s:o}", "current", places->current, "contexts", rows);
 }
 
 static int print_list(const struct places *places, struct err *err)
@@ -78,7 +104,8 @@ static int run_list(const struct command_call *call)
         int rc = places_load(&places, &err);
 
         if (rc == 0)
-                rc = print_list(places, &err);
+                rc = command_value(call, "json") ? json_out_file(list_json(places), "-", &err)
+                                                 : print_list(places, &err);
         mem_free(places);
         return end(call, rc, &err);
 }
@@ -89,6 +116,8 @@ static int run_show(const struct command_call *call)
         struct err err = {0};
         int rc = place_choose(NULL, &place, &err);
 
+        if (rc == 0 && command_value(call, "json"))
+                return end(call, json_out_file(place_json(&place), "-", &err), &err);
         if (rc < 0)
                 return end(call, rc, &err);
         if (place.name[0])

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/err.h"
+#include "base/file.h"
 #include "base/mem.h"
 
 #define DIGITS 9                        /* of a number with a fraction */
@@ -43,4 +44,16 @@ int json_out_text(json_t *value, char **ret_text, size_t *ret_size, struct err *
         *ret_text = text;
         *ret_size = size;
         return 0;
+}
+
+int json_out_file(json_t *value, const char *path, struct err *err)
+{
+        char *text = NULL;
+        size_t size;
+        int rc = json_out_text(value, &text, &size, err);
+
+        if (rc == 0)
+                rc = file_write(path, text, size, err);
+        mem_free(text);
+        return rc;
 }

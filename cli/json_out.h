@@ -21,3 +21,6 @@ int json_out_add(json_t *value, size_t layout, char **text, size_t *size, struct
 /* The text of one value, indented for people. `value` is taken; *ret_text is freed with
  * mem_free(). 0 or -ERR_NOMEM. */
 int json_out_text(json_t *value, char **ret_text, size_t *ret_size, struct err *err);
+
+/* The same into a file, or with "-" to standard output. `value` is taken. 0, -ERR_IO, -ERR_NOMEM. */
+int json_out_file(json_t *value, const char *path, struct err *err);

@@ -16,7 +16,6 @@
 #define LINE_BYTES     256     /* a guess at a line's length, for --tail */
 #define PIECE_BYTES    1048576 /* the most that is asked for at once */
 #define TAIL_MAX       100000
-#define MEMBERS_MAX    4096
 
 static const struct command_option options[] = {
         {"follow", 'f', NULL, "go on with what it writes, until it has ended; Ctrl-C ends this"},
@@ -177,14 +176,11 @@ static int put_tail(struct reading *reading, uint64_t lines, struct err *err)
 static int print_logs(struct talk *talk, struct err *err)
 {
         const char *tail = command_value(talk->call, "tail");
-        const char *member = command_value(talk->call, "member");
         struct reading reading = {.talk = talk, .name = talk->call->arguments[0]};
         bool follows = command_value(talk->call, "follow") != NULL, any;
-        uint64_t lines = 0, number = 0;
+        uint64_t lines = 0;
         int rc;
 
-        if (member && (rc = num_u64(member, 0, MEMBERS_MAX - 1, &number, err)) < 0)
-                return err_prefix(err, "--member");
         if (tail && (rc = num_u64(tail, 1, TAIL_MAX, &lines, err)) < 0)
                 return err_prefix(err, "--tail");
         if (tail && follows)
@@ -196,15 +192,7 @@ static int print_logs(struct talk *talk, struct err *err)
 
 static int run(const struct command_call *call)
 {
-        struct err err = {0};
-        struct talk talk;
-        int rc = talk_open(call, &talk, &err);
-
-        if (rc == 0) {
-                stop_catch(talk.client);
-                rc = print_logs(&talk, &err);
-        }
-        return talk_close(&talk, rc, &err);
+        return talk_with_member(call, print_logs);
 }
 
 const struct command logs_command = {

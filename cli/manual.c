@@ -1,18 +1,24 @@
 #include "cli/manual.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 
-static const struct command_option no_options[] = {{0}};
+static const struct command_option options[] = {
+        {"into", 0, "FOLDER", "write all pages there: berth.1, berth-submit.1 ..."},
+        {0},
+};
 
 static const char details[] =
         "Without a command: the page of berth itself. Pages are written from what --help prints.\n"
         "\n"
         "examples:\n"
         "  berth man submit | man -l -\n"
-        "  berth man status > /usr/local/share/man/man1/berth-status.1\n";
+        "  berth man --into /usr/local/share/man/man1\n";
 
 /* A line's bytes, so that roff takes them as they are. */
 static void put_escaped(const char *text, size_t length, FILE *file)
@@ -166,6 +172,34 @@ static int put_command(const struct command *command, FILE *file, struct err *er
         return 0;
 }
 
+/* What a command looks at besides its options, and where. */
+static const char *const environment[][2] = {
+        {"BERTH_URL", "the pool to speak to: unix:/path or https://host:port; goes before contexts"},
+        {"BERTH_CA_FILE", "with BERTH_URL: the authority's certificate, whom to believe"},
+        {"BERTH_PIN", "with BERTH_URL: the server's public key, sha256//BASE64, instead"},
+        {"BERTH_CONTEXT", "the context to use where --context says nothing"},
+        {"BERTH_CONTEXTS", "the file of contexts, instead of the one below"},
+        {"BERTH_TOKEN_FILE", "the file that holds the bearer token"},
+        {"BERTH_TENANT", "whose work it is where --tenant says nothing"},
+        {"NO_COLOR", "set to anything: no colours, on terminals too"},
+};
+static const char *const files[][2] = {
+        {"~/.config/berth/contexts.yaml", "contexts (XDG_CONFIG_HOME moves it); no secrets"},
+        {"/run/berth/berthd.sock", "the pool of this machine, where nothing else is said"},
+};
+
+static void put_pairs(const char *title, const char *const pairs[][2], size_t count, FILE *file)
+{
+        fprintf(file, ".SH %s\n", title);
+        for (size_t p = 0; p < count; p++) {
+                fputs(".TP\n\\fB", file);
+                put_text(pairs[p][0], file);
+                fputs("\\fR\n", file);
+                put_text(pairs[p][1], file);
+                fputc('\n', file);
+        }
+}
+
 static void put_program(FILE *file)
 {
         static const char *const titles[] = {
@@ -189,6 +223,8 @@ static void put_program(FILE *file)
                 }
         }
         put_exit_codes(file);
+        put_pairs("ENVIRONMENT", environment, ARRAY_LEN(environment), file);
+        put_pairs("FILES", files, ARRAY_LEN(files), file);
 }
 
 int manual_write(const struct command *command, FILE *file, struct err *err)
@@ -199,20 +235,51 @@ int manual_write(const struct command *command, FILE *file, struct err *err)
         return 0;
 }
 
+static int write_page(const char *folder, const struct command *command, struct err *err)
+{
+        char path[PATH_MAX];
+        int length = snprintf(path, sizeof path, "%s/berth%s%s.1", folder, command ? "-" : "",
+                              command ? command->name : "");
+        FILE *file;
+
+        if (length < 0 || (size_t)length >= sizeof path)
+                return err_set(err, ERR_INPUT, "'%s': the path is too long", folder);
+        if (!(file = fopen(path, "we")))
+                return err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
+        int rc = manual_write(command, file, err);
+        if (ferror(file) | fclose(file) && rc == 0)
+                rc = err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
+        return rc;
+}
+
+int manual_write_all(const char *folder, struct err *err)
+{
+        int rc = write_page(folder, NULL, err);
+
+        for (const struct command *const *each = commands; rc == 0 && *each; each++)
+                rc = write_page(folder, *each, err);
+        return rc;
+}
+
 static int run(const struct command_call *call)
 {
+        const char *folder = command_value(call, "into");
         const struct command *command = NULL;
         struct err err = {0};
         int rc = 0;
 
-        if (call->arguments_count > 0 && !(command = command_find(call->arguments[0], &err)))
+        if (folder && call->arguments_count > 0)
+                rc = err_set(&err, ERR_INPUT, "--into writes all pages: name no command");
+        else if (folder)
+                rc = manual_write_all(folder, &err);
+        else if (call->arguments_count > 0 && !(command = command_find(call->arguments[0], &err)))
                 rc = -ERR_NOT_FOUND;
-        if (rc == 0)
+        if (rc == 0 && !folder)
                 rc = manual_write(command, stdout, &err);
         if (rc == 0)
                 return EXIT_FINE;
         fprintf(stderr, "berth man: %s\n", err.text);
-        return rc == -ERR_NOMEM ? EXIT_TROUBLE : EXIT_BAD_INPUT;
+        return rc == -ERR_NOMEM || rc == -ERR_IO ? EXIT_TROUBLE : EXIT_BAD_INPUT;
 }
 
 const struct command man_command = {
@@ -222,6 +289,6 @@ const struct command man_command = {
         .arguments_max = 1,
         .summary = "print a manual page",
         .details = details,
-        .options = no_options,
+        .options = options,
         .run = run,
 };

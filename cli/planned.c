@@ -1,17 +1,20 @@
 #include "cli/planned.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "cli/json_in.h"
 #include "cli/listing.h"
+#include "proto/when.h"
 
 #define WINDOW_OPTIONS                                                                          \
-        {"from", 0, "TIME", "create: when it begins: 2027-01-04T08:00Z"},                       \
-        {"until", 0, "TIME", "create: when it is over"},                                        \
+        {"from", 0, "TIME", "create: when it begins: 2027-01-04T08:00Z, or in: 2h"},                       \
+        {"until", 0, "TIME", "create: when it is over, alike"},                                    \
         {"every", 0, "SPAN", "create: it comes again: 7d"},                                     \
         {"last", 0, "TIME", "create: ... and no more from then on"},                            \
         {"dry-run", 'n', NULL, "create, delete: change nothing; say what would change"},        \
@@ -99,17 +102,35 @@ static int add_devices(struct text *text, const struct command_call *call, struc
                                                    "H100-80=8");
 }
 
+/* "2h": so long from now, in whole seconds. Other texts are the document's to read. */
+static void add_time(struct text *text, const struct command_call *call, const char *name)
+{
+        const char *given = command_value(call, name);
+        char buf[WHEN_TEXT_MAX];
+        int64_t span_ms;
+
+        if (!given || num_duration_ms(given, 1, INT64_MAX / 4, &span_ms, NULL) < 0) {
+                add_option(text, call, name);
+                return;
+        }
+        int64_t at_ms = (int64_t)time(NULL) * 1000 + span_ms;
+        text_add(text, "%s: ", name);
+        text_add_json(text, when_text(at_ms - at_ms % 1000, buf));
+        text_add(text, "\n");
+}
+
 static int write_document(struct text *text, const struct command_call *call, bool reserves,
                           struct err *err)
 {
-        static const char *const window[] = {"from", "until", "every", "last"};
+        static const char *const times[] = {"from", "until", "last"};
         int rc = 0;
 
         text_add(text, "kind: %s\nname: ", reserves ? "Reservation" : "Maintenance");
         text_add_json(text, call->arguments[0]);
         text_add(text, "\n");
-        for (size_t w = 0; w < ARRAY_LEN(window); w++)
-                add_option(text, call, window[w]);
+        for (size_t t = 0; t < ARRAY_LEN(times); t++)
+                add_time(text, call, times[t]);
+        add_option(text, call, "every");
         if (reserves) {
                 add_option(text, call, "tenant");
                 add_option(text, call, "unused");

@@ -1,9 +1,13 @@
 #include "cli/policy.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/json_out.h"
 #include "cli/policy_live.h"
 #include "cli/policy_out.h"
 #include "cli/policy_try.h"
@@ -22,7 +26,7 @@ static const struct command_option options[] = {
         {"seeds", 0, "A..B", "try: these seeds instead of the scenario's"},
         {"quiet", 'q', NULL, "try: no progress"},
         {"reason", 'r', "TEXT", "rollback: why; it is kept with who did it"},
-        {"json", 0, "FILE|-", "try: write the figures as JSON; - prints them instead of the table"},
+        {"json", 0, "[FILE.json]", "print JSON instead; of try: or write it to that file, too"},
         {"context", 0, "NAME", "show, revisions, rollback: which pool"},
         {0},
 };
@@ -131,7 +135,25 @@ static int run_check(const struct command_call *call, struct job *job, struct er
                 return rc;
         if ((rc = load_policy(call->arguments[0], true, job, &job->policies[0], err)) < 0)
                 return rc;
+        if (command_value(call, "json"))
+                return json_out_file(policy_json(job->policies[0], job->models), "-", err);
         return policy_print(job->policies[0], job->models, job->pool, output_width(), stdout, err);
+}
+
+static int show_diff(const struct job *job, struct err *err)
+{
+        char *text = NULL;
+        size_t size = 0;
+        FILE *file = open_memstream(&text, &size);
+
+        if (!file)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        policy_print_diff(job->policies[0]->tenancy, job->policies[1]->tenancy, job->models, file);
+        int rc = fclose(file) == 0 ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+        if (rc == 0)
+                screen_put_wrapped(text, size, screen_look().width, stdout);
+        free(text);
+        return rc;
 }
 
 static int run_diff(const struct command_call *call, struct job *job, struct err *err)
@@ -141,19 +163,23 @@ static int run_diff(const struct command_call *call, struct job *job, struct err
         for (unsigned i = 0; i < 2; i++)
                 if ((rc = load_policy(call->arguments[i], false, job, &job->policies[i], err)) < 0)
                         return rc;
-        policy_print_diff(job->policies[0]->tenancy, job->policies[1]->tenancy, job->models,
-                          stdout);
-        return 0;
+        if (command_value(call, "json"))
+                return json_out_file(policy_diff_json(job->policies[0]->tenancy,
+                                                      job->policies[1]->tenancy, job->models),
+                                     "-", err);
+        return show_diff(job, err);
 }
 
 static int run_job(const struct command_call *call, struct job *job, enum exit_code *ret_code,
                    struct err *err)
 {
-        const char *name = call->action->name;
+        const char *name = call->action->name, *json = command_value(call, "json");
         int rc = load_models(call, job, err);
 
         if (rc < 0)
                 return rc;
+        if (json && !str_equal(json, "-") && !str_equal(name, "try"))
+                return err_set(err, ERR_INPUT, "--json of %s goes to standard output only", name);
         if (str_equal(name, "try"))
                 return policy_try(call, job->models, output_width(), ret_code, err);
         rc = str_equal(name, "check") ? run_check(call, job, err) : run_diff(call, job, err);

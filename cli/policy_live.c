@@ -1,15 +1,30 @@
 #include "cli/policy_live.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "base/num.h"
+#include "base/str.h"
 #include "base/text.h"
 #include "cli/json_in.h"
+#include "cli/json_out.h"
 #include "cli/listing.h"
 #include "cli/talk.h"
 #include "net/client.h"
+
+/* Only a replay's figures go into a file. */
+static bool names_a_file(const struct command_call *call)
+{
+        const char *json = command_value(call, "json");
+
+        if (!json || str_equal(json, "-"))
+                return false;
+        fprintf(stderr, "berth policy: --json of %s goes to standard output only\n",
+                call->action->name);
+        return true;
+}
 
 /* The document as it was applied: a file that `berth policy check` and `diff` read. */
 int policy_show(const struct command_call *call)
@@ -17,13 +32,22 @@ int policy_show(const struct command_call *call)
         struct client_answer answer = {0};
         struct err err = {0};
         struct talk talk;
-        int rc = talk_open(call, &talk, &err);
 
+        if (names_a_file(call))
+                return EXIT_BAD_INPUT;
+        int rc = talk_open(call, &talk, &err);
         if (rc == 0)
                 rc = talk_get(&talk, "/v1/policy", &answer, &err);
-        if (rc == 0 && answer.etag[0] == '"') /* an ETag is the revision in quotes */
+        bool has_revision = answer.etag[0] == '"'; /* an ETag is the revision in quotes */
+        if (rc == 0 && talk_is_json(&talk))
+                rc = json_out_file(
+                        json_pack("{s:I, s:s%}", "revision",
+                                  (json_int_t)(has_revision ? atoll(answer.etag + 1) : 0),
+                                  "document", answer.body, answer.size),
+                        "-", &err);
+        else if (rc == 0 && has_revision)
                 printf("# revision %.*s\n", (int)strcspn(answer.etag + 1, "\""), answer.etag + 1);
-        if (rc == 0)
+        if (rc == 0 && !talk_is_json(&talk))
                 talk_put(&answer, stdout);
         client_answer_done(&answer);
         return talk_close(&talk, rc, &err);
@@ -48,6 +72,8 @@ int policy_revisions(const struct command_call *call)
 {
         struct text path = {0};
 
+        if (names_a_file(call))
+                return EXIT_BAD_INPUT;
         text_add(&path, "/v1/policy/revisions");
         return talk_show(call, &path, print_revisions);
 }
@@ -69,6 +95,8 @@ int policy_rollback(const struct command_call *call)
         uint64_t revision = 0;
         char body[64];
 
+        if (names_a_file(call))
+                return EXIT_BAD_INPUT;
         if (num_u64(call->arguments[0], 1, INT64_MAX, &revision, &err) < 0) {
                 fprintf(stderr,
                         "berth policy: the revision: %s; `berth policy revisions` lists "

@@ -1,6 +1,7 @@
 /* policy_out.h - what `berth policy` prints. */
 #pragma once
 
+#include <jansson.h>
 #include <stdio.h>
 
 #include "proto/policy_doc.h"
@@ -21,6 +22,12 @@ int policy_print(const struct policy_doc *policy, const struct model_table *mode
  * same models. Returns the number of lines. */
 unsigned policy_print_diff(const struct tenancy *before, const struct tenancy *after,
                            const struct model_table *models, FILE *file);
+
+/* The same two for programs: {"tenants", "classes", "warnings", "warnings_count"}, and {"changes"}
+ * with a sentence each. NULL: out of memory. */
+json_t *policy_json(const struct policy_doc *policy, const struct model_table *models);
+json_t *policy_diff_json(const struct tenancy *before, const struct tenancy *after,
+                         const struct model_table *models);
 
 /* The terms of one class in a sentence, cut at `size`. Returns `buf`. */
 const char *policy_class_text(const struct tenancy *tenancy, const struct service_class *class,

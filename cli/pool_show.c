@@ -12,7 +12,7 @@
 #include "cli/listing.h"
 #include "cli/pages.h"
 
-/* Options and members of a node alike. */
+/* Options and queries alike. */
 static const char *const filters[] = {"model", "plane", "state"};
 
 #define STATE_WIDTH 6 /* "sliced" */
@@ -50,6 +50,22 @@ static void put_plan(const json_t *plan, FILE *file)
                 json_in_span(plan, "age_ms", age));
 }
 
+static void put_frozen(const json_t *answer, const struct screen *screen, FILE *file)
+{
+        char planes[JSON_IN_MAX];
+
+        if (json_in_flag(answer, "frozen"))
+                fprintf(file,
+                        "%sfrozen: nothing starts and nothing is stopped for capacity; `berth "
+                        "unfreeze` ends it%s\n",
+                        screen_on(screen, TONE_BAD), screen_off(screen, TONE_BAD));
+        if (json_in_words(answer, "frozen_planes", planes)[0])
+                fprintf(file,
+                        "%sfrozen planes: %s; nothing starts there and nothing is stopped for "
+                        "capacity; `berth unfreeze --plane NAME` ends it%s\n",
+                        screen_on(screen, TONE_BAD), planes, screen_off(screen, TONE_BAD));
+}
+
 int pool_print(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
 {
         static const struct listing_column columns[] = {
@@ -74,11 +90,7 @@ int pool_print(const json_t *answer, const struct talk *talk, FILE *file, struct
                 fprintf(file, ", policy %s", json_in_words(answer, "policy_revision", buf));
         fputc('\n', file);
         put_plan(json_object_get(answer, "plan"), file);
-        if (json_in_flag(answer, "frozen"))
-                fprintf(file,
-                        "%sfrozen: nothing starts and nothing is stopped for capacity; `berth "
-                        "unfreeze` ends it%s\n",
-                        screen_on(screen, TONE_BAD), screen_off(screen, TONE_BAD));
+        put_frozen(answer, screen, file);
         alerts_print_line(json_object_get(answer, "alerts"), talk, file);
         return listing_print(json_object_get(answer, "models"), columns, 1, "there is no device",
                              screen, file, err);
@@ -224,17 +236,6 @@ static void put_node(const json_t *node, const struct screen *screen, FILE *file
         fputc('\n', file);
 }
 
-/* Whether the options ask for it: a server may give more than it was asked for. */
-static bool is_wanted(const json_t *node, const struct command_call *call)
-{
-        for (size_t i = 0; i < ARRAY_LEN(filters); i++) {
-                const char *value = command_value(call, filters[i]);
-                if (value && !str_equal(value, json_in_text(node, filters[i])))
-                        return false;
-        }
-        return true;
-}
-
 int pool_print_nodes(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
 {
         const json_t *nodes = json_object_get(answer, "nodes");
@@ -243,8 +244,6 @@ int pool_print_nodes(const json_t *answer, const struct talk *talk, FILE *file, 
 
         for (size_t n = 0; rc == 0 && n < json_array_size(nodes); n++) {
                 const json_t *node = json_array_get(nodes, n);
-                if (!is_wanted(node, talk->call))
-                        continue;
                 any = true;
                 put_node(node, &talk->screen, file);
                 rc = put_devices(node, &talk->screen, file, err);

@@ -28,6 +28,7 @@ int quarantine_print(const json_t *answer, const struct talk *talk, FILE *file, 
         static const struct listing_column columns[] = {
                 {"id", "id", LISTING_NUMBER}, {"state", "state", LISTING_STATE},
                 {"of", "of", LISTING_TEXT},   {"last", "last crash", LISTING_TEXT},
+                {"by", "asked by", LISTING_TEXT},
                 {"kind", "kind", LISTING_TEXT}, {"what", "what", LISTING_CUT},
                 {0},
         };

@@ -1,9 +1,6 @@
 #include "cli/replay.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/file.h"
@@ -17,6 +14,7 @@
 #include "cli/outputs.h"
 #include "cli/replay_log.h"
 #include "cli/replay_out.h"
+#include "cli/screen.h"
 #include "cli/watch.h"
 #include "plan/eta.h"
 #include "plan/plan.h"
@@ -173,19 +171,6 @@ static int check_outputs(const struct command_call *call, struct job *job, struc
 
 /* ---- what comes out ---- */
 
-static size_t terminal_width(void)
-{
-        struct winsize size;
-        const char *text = getenv("COLUMNS");
-        uint64_t columns = 100;
-
-        if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-                return size.ws_col;
-        if (text)
-                (void)num_u64(text, 20, 10000, &columns, NULL);
-        return (size_t)columns;
-}
-
 typedef int make_text(const struct scenario *scenario, const struct replay_result *result,
                       bool is_whole, char **ret_text, size_t *ret_size, struct err *err);
 
@@ -212,8 +197,8 @@ static int write_history(const struct job *job, bool is_whole, struct err *err)
 
         history_notes(job->scenario, job->history, "berth replay", stderr);
         if ((!job->json || !str_equal(job->json, "-")) && !ledger_files_print(&job->ledger))
-                rc = history_table(job->scenario, job->history, is_whole, terminal_width(), stdout,
-                                   err);
+                rc = history_table(job->scenario, job->history, is_whole, screen_text_width(),
+                                   stdout, err);
         if (rc == 0)
                 rc = ledger_files_write(&job->ledger, job->scenario, job->models, job->history,
                                         is_whole, err);
@@ -235,7 +220,7 @@ static int write_all(const struct job *job, bool is_whole, struct err *err)
         if (scenario_is_history(job->scenario))
                 return write_history(job, is_whole, err);
         if (!takes_stdout)
-                rc = replay_table(job->scenario, job->result, is_whole, terminal_width(), stdout,
+                rc = replay_table(job->scenario, job->result, is_whole, screen_text_width(), stdout,
                                   err);
         if (rc == 0)
                 rc = write_text(job, is_whole, replay_json, job->json, err);

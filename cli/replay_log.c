@@ -1,17 +1,14 @@
 #include "cli/replay_log.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/num.h"
 #include "base/str.h"
 #include "cli/outputs.h"
 #include "cli/replay_log_out.h"
+#include "cli/screen.h"
 #include "cli/watch.h"
 #include "sim/log_replay.h"
 #include "sim/log_source.h"
@@ -56,19 +53,6 @@ static int check_files(const struct command_call *call, const struct job *job, s
         return outputs_check(&output, 1, inputs, ARRAY_LEN(inputs), NULL, err);
 }
 
-static size_t terminal_width(void)
-{
-        struct winsize size;
-        const char *text = getenv("COLUMNS");
-        uint64_t columns = 100;
-
-        if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-                return size.ws_col;
-        if (text)
-                (void)num_u64(text, 20, 10000, &columns, NULL);
-        return (size_t)columns;
-}
-
 /* A comparison is shown whole or not at all. */
 static int put_out(struct job *job, bool is_whole, struct err *err)
 {
@@ -81,7 +65,8 @@ static int put_out(struct job *job, bool is_whole, struct err *err)
         if (job->policy && !is_whole)
                 return 0;
         if (prints && job->policy)
-                rc = log_what_if_print(&job->what_if, job->policy, terminal_width(), stdout, err);
+                rc = log_what_if_print(&job->what_if, job->policy, screen_text_width(), stdout,
+                                       err);
         else if (prints)
                 log_check_print(&job->check, job->log, is_whole, stdout);
         if (rc || !job->json)

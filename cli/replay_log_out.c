@@ -15,6 +15,7 @@
 
 #define TIME_MAX      40
 #define ROWS_OF_BLOCK 100               /* tenants of one grid; below GRID_ROWS_MAX */
+#define JOBS_SHOWN    20                /* that changed; all of them stand in the JSON */
 
 static const char *time_text(int64_t at_ms, char buf[TIME_MAX])
 {
@@ -179,6 +180,47 @@ static void print_sum(const struct log_what_if *what_if, FILE *file)
                 fprintf(file, " instead of %s.\n", b);
 }
 
+static const char *start_text(int64_t started_ms, bool is_refused, char buf[TIME_MAX])
+{
+        if (is_refused)
+                return "refused";
+        return started_ms == LOG_NEVER || started_ms == 0 ? "never started"
+                                                          : time_text(started_ms, buf);
+}
+
+/* The decisions that change: job by job, as far as one reads. */
+static int print_jobs(const struct log_what_if *what_if, size_t width, FILE *file,
+                      struct err *err)
+{
+        static const char *const titles[] = {"workload", "submitted", "before", "after"};
+        uint32_t shown = what_if->jobs_count < JOBS_SHOWN ? what_if->jobs_count : JOBS_SHOWN;
+        char submitted[TIME_MAX], before[TIME_MAX], after[TIME_MAX];
+        struct grid *grid;
+
+        if (shown == 0)
+                return 0;
+        if (!(grid = grid_new(1)))
+                return grid_no_memory(err);
+        for (size_t t = 0; t < sizeof titles / sizeof titles[0]; t++)
+                grid_column(grid, titles[t], t == 0);
+        grid_column(grid, "tenant", false);
+        for (uint32_t j = 0; j < shown; j++) {
+                const struct log_job_change *it = &what_if->jobs[j];
+                grid_row(grid);
+                grid_cell(grid, "%" PRIu64, it->workload);
+                grid_cell(grid, "%s", time_text(it->submit_ms, submitted));
+                grid_cell(grid, "%s", start_text(it->before_ms, it->was_refused, before));
+                grid_cell(grid, "%s", start_text(it->after_ms, it->is_refused, after));
+                grid_cell(grid, "%s", what_if->tenants[it->tenant].tenant);
+        }
+        fputs("\nstarts that change:\n", file);
+        int rc = grid_finish(grid, NULL, width, file, err);
+        if (what_if->jobs_count > shown)
+                fprintf(file, "... and %" PRIu32 " more: --json lists them all\n",
+                        what_if->jobs_count - shown);
+        return rc;
+}
+
 static void print_notes(const struct log_what_if *what_if, FILE *file)
 {
         const struct history_gap *gap = &what_if->gap;
@@ -223,7 +265,7 @@ int log_what_if_print(const struct log_what_if *what_if, const char *policy, siz
                 return rc;
         print_sum(what_if, file);
         print_notes(what_if, file);
-        return 0;
+        return print_jobs(what_if, width, file, err);
 }
 
 static json_t *side_json(const struct log_side *side)

@@ -133,7 +133,8 @@ static json_t *line_of(const json_t *row)
         return line;
 }
 
-static int print_lines(const json_t *rows, const struct talk *talk, FILE *file, struct err *err)
+static int print_lines(const json_t *rows, const char *none, const struct talk *talk, FILE *file,
+                       struct err *err)
 {
         static const struct listing_column columns[] = {
                 {"day", "day", LISTING_TEXT},         {"tenant", "tenant", LISTING_TEXT},
@@ -149,8 +150,7 @@ static int print_lines(const json_t *rows, const struct talk *talk, FILE *file, 
 
         json_array_foreach((json_t *)(uintptr_t)rows, at, row)
                 json_array_append_new(lines, line_of(row));
-        int rc = listing_print(lines, columns, 2, "nothing happened in that time", &talk->screen,
-                               file, err);
+        int rc = listing_print(lines, columns, 2, none, &talk->screen, file, err);
         json_decref(lines);
         return rc;
 }
@@ -203,7 +203,10 @@ int report_print(const json_t *answer, const struct talk *talk, FILE *file, stru
 
         fprintf(file, "%.10s to %.10s; amounts are device-hours\n",
                 json_in_clean(answer, "from", from), json_in_clean(answer, "until", until));
-        int rc = print_lines(rows, talk, file, err);
+        const char *none = json_in_has(answer, "counted_until")
+                                   ? "nothing happened in that time"
+                                   : "nothing is counted yet: that is done every five minutes";
+        int rc = print_lines(rows, none, talk, file, err);
         if (rc == 0 && json_array_size(rows) > 0)
                 fputc('\n', file);
         for (size_t c = 0; rc == 0 && c < ARRAY_LEN(causes); c++)

@@ -1,10 +1,12 @@
 #include "cli/screen.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/num.h"
 #include "base/str.h"
 
 #define WIDTH_LEAST 40
@@ -27,6 +29,19 @@ struct screen screen_look(void)
         }
         screen.has_colour = !(no_color && no_color[0]) && term && !str_equal(term, "dumb");
         return screen;
+}
+
+size_t screen_text_width(void)
+{
+        struct winsize size;
+        const char *text = getenv("COLUMNS");
+        uint64_t columns = 100;
+
+        if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+                return size.ws_col;
+        if (text)
+                (void)num_u64(text, 20, 10000, &columns, NULL);
+        return (size_t)columns;
 }
 
 const char *screen_on(const struct screen *screen, enum tone tone)
@@ -77,4 +92,88 @@ enum tone screen_state_tone(const char *state)
                 if (str_equal(rows[i].state, state))
                         return rows[i].tone;
         return TONE_PLAIN;
+}
+
+/* ---- long lines ---- */
+
+#define HANG_MAX 28                     /* a second column further to the right is a table's */
+
+static size_t columns_of(const char *text, size_t size)
+{
+        size_t columns = 0;
+
+        for (size_t i = 0; i < size; i++)
+                columns += ((unsigned char)text[i] & 0xc0) != 0x80;     /* UTF-8: first bytes */
+        return columns;
+}
+
+/* Where what does not fit goes on. *ret_is_row: it is a table's, broken between columns. */
+static size_t hang_of(const char *line, size_t size, bool *ret_is_row)
+{
+        size_t indent = 0, at;
+
+        while (indent < size && line[indent] == ' ')
+                indent++;
+        for (at = indent; at + 1 < size && !(line[at] == ' ' && line[at + 1] == ' '); at++)
+                ;
+        *ret_is_row = false;
+        if (at + 1 >= size)
+                return indent;
+        while (at < size && line[at] == ' ')
+                at++;
+        *ret_is_row = at > HANG_MAX;
+        return *ret_is_row ? indent + 4 : at;
+}
+
+/* So many bytes fit: up to a blank, or one word; of a row up to two blanks, where there are any. */
+static size_t fitting(const char *text, size_t size, size_t width, bool is_row)
+{
+        size_t end = 0, column = 0, word = 0;
+
+        while (word < size) {
+                while (word < size && text[word] == ' ')
+                        word++;
+                while (word < size && text[word] != ' ')
+                        word++;
+                if (columns_of(text, word) > width)
+                        return is_row && column > 0 ? column : end > 0 ? end : word;
+                end = word;
+                if (word + 1 < size && text[word + 1] == ' ')
+                        column = word;
+        }
+        return size;
+}
+
+static void put_line(const char *line, size_t size, size_t width, FILE *file)
+{
+        bool is_row;
+        size_t hang = hang_of(line, size, &is_row), length = fitting(line, size, width, is_row);
+
+        if (hang + 20 > width)
+                hang = 0;               /* next to nothing would fit behind it */
+        fprintf(file, "%.*s\n", (int)length, line);
+        while (length < size) {
+                line += length;
+                size -= length;
+                while (size > 0 && *line == ' ') {
+                        line++;
+                        size--;
+                }
+                if (size == 0)
+                        return;
+                length = fitting(line, size, width - hang, false);
+                fprintf(file, "%*s%.*s\n", (int)hang, "", (int)length, line);
+        }
+}
+
+void screen_put_wrapped(const char *text, size_t size, size_t width, FILE *file)
+{
+        while (size > 0) {
+                const char *end = memchr(text, '\n', size);
+                size_t length = end ? (size_t)(end - text) : size;
+                put_line(text, length, width, file);
+                length += end != NULL;
+                text += length;
+                size -= length;
+        }
 }

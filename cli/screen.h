@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 struct screen {
         size_t width;           /* columns; SCREEN_WIDE: no terminal, nothing needs to be cut */
@@ -34,9 +35,18 @@ enum tone {
 /* Of standard output. */
 struct screen screen_look(void);
 
+/* How wide a text may be that is to be read as a whole, wherever it goes: the terminal's columns,
+ * or what COLUMNS says (20 to 10,000), or 100. */
+size_t screen_text_width(void);
+
 /* Begins and ends a tone: "" without colour. */
 const char *screen_on(const struct screen *screen, enum tone tone);
 const char *screen_off(const struct screen *screen, enum tone tone);
+
+/* Writes `size` bytes so that no line has more than `width` columns: a longer one is broken at
+ * blanks and goes on below its second column ("name       text"), where that begins early enough. A
+ * word that is wider stays whole. */
+void screen_put_wrapped(const char *text, size_t size, size_t width, FILE *file);
 
 /* The tone of a workload's state, or of a node's. */
 enum tone screen_state_tone(const char *state);

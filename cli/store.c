@@ -9,6 +9,8 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/str.h"
+#include "cli/json_out.h"
+#include "cli/outputs.h"
 #include "cli/store_check.h"
 #include "cli/watch.h"
 #include "sim/replay.h"
@@ -21,9 +23,8 @@
 #include "store/store.h"
 
 static const struct command_option options[] = {
-        {"key", 0, "HEX|FILE", "check, compact: the key that heads must be signed with (64 digits, "
-                               "or a store's .key), or the file to sign with"},
-        {"json", 0, "FILE|-", "check: write the findings as JSON; - prints them instead"},
+        {"key", 0, "HEX|FILE", "check, compact: the key (64 digits, or STORE.key) of the heads"},
+        {"json", 0, "[FILE.json]", "print JSON instead, or write it to that file (--json=FILE: any)"},
         {"records", 0, "DAYS", "compact: keep records for so long behind the newest snapshot"},
         {"objects", 0, "DAYS", "compact: keep workloads for so long after their end"},
         {"usage", 0, "MONTHS", "compact: keep usage for so long"},
@@ -48,7 +49,7 @@ static const char details[] =
         "\n"
         "examples:\n"
         "  berth store check /var/lib/berth/pool.db\n"
-        "  berth store check pool.db --key pool.db.key --json - | jq .findings\n"
+        "  berth store check pool.db --key pool.db.key --json | jq .[].findings\n"
         "  berth store export pool.db - | zstd > pool.export.zst\n"
         "  berth store import pool.export new.db\n"
         "  berth store backup /var/lib/berth/pool.db /backup/pool-$(date +%F).db\n"
@@ -67,14 +68,21 @@ static int open_store(const char *path, bool for_writing, struct store **ret_sto
 }
 
 /* Where the bytes themselves go to standard output, it goes to the other one. */
-static void say_head(const char *what, const struct log_head *head, bool to_errors)
+static int say_head(const struct command_call *call, const char *what, const struct log_head *head,
+                    bool to_errors, struct err *err)
 {
-        FILE *file = to_errors ? stderr : stdout;
+        const char *json = command_value(call, "json");
+        char hash[2 * sizeof head->hash + 1];
 
-        fprintf(file, "%s: record %" PRIu64 ", hash ", what, head->seq);
         for (size_t i = 0; i < sizeof head->hash; i++)
-                fprintf(file, "%02x", head->hash[i]);
-        fputc('\n', file);
+                (void)snprintf(hash + 2 * i, 3, "%02x", head->hash[i]);
+        if (json)
+                return json_out_file(json_pack("{s:s, s:I, s:s}", "done", what, "record",
+                                               (json_int_t)head->seq, "hash", hash),
+                                     json, err);
+        fprintf(to_errors ? stderr : stdout, "%s: record %" PRIu64 ", hash %s\n", what, head->seq,
+                hash);
+        return 0;
 }
 
 static int run_export(const struct command_call *call, struct err *err)
@@ -88,9 +96,7 @@ static int run_export(const struct command_call *call, struct err *err)
                 return rc;
         rc = store_export(store, path, &head, err);
         store_close(store);
-        if (rc == 0)
-                say_head("exported", &head, str_equal(path, "-"));
-        return rc;
+        return rc ? rc : say_head(call, "exported", &head, str_equal(path, "-"), err);
 }
 
 static int run_import(const struct command_call *call, struct err *err)
@@ -98,9 +104,7 @@ static int run_import(const struct command_call *call, struct err *err)
         struct log_head head;
         int rc = store_import(call->arguments[1], call->arguments[0], &head, err);
 
-        if (rc == 0)
-                say_head("imported", &head, false);
-        return rc;
+        return rc ? rc : say_head(call, "imported", &head, false, err);
 }
 
 /* ---- backup ---- */
@@ -128,9 +132,7 @@ static int run_backup(const struct command_call *call, struct err *err)
                           &head, err);
         watch_end(&watch);
         store_close(store);
-        if (rc == 0)
-                say_head("copied", &head, false);
-        return rc;
+        return rc ? rc : say_head(call, "copied", &head, false, err);
 }
 
 /* ---- compact ---- */
@@ -222,6 +224,29 @@ static int load_key(const struct command_call *call, struct seal_key *key, struc
         return seal_key_load(beside, key, err);
 }
 
+static int say_gone(const struct command_call *call, const struct retain_report *told,
+                    struct err *err)
+{
+        const char *json = command_value(call, "json");
+
+        if (json)
+                return json_out_file(
+                        json_pack("{s:I, s:I, s:I, s:I}", "begins_behind",
+                                  (json_int_t)told->upto_seq, "objects",
+                                  (json_int_t)told->objects, "usage_rows",
+                                  (json_int_t)told->usage_rows, "review_rows",
+                                  (json_int_t)told->review_rows),
+                        json, err);
+        if (told->upto_seq)
+                printf("the log begins behind record %" PRIu64, told->upto_seq);
+        else
+                printf("all records stay");
+        printf("; %" PRIu64 " objects, %" PRIu64 " rows of usage and %" PRIu64
+               " of the review are gone\n",
+               told->objects, told->usage_rows, told->review_rows);
+        return 0;
+}
+
 static int compact(const struct command_call *call, struct store *store, struct err *err)
 {
         struct replay_hooks hooks = {0};
@@ -239,16 +264,7 @@ static int compact(const struct command_call *call, struct store *store, struct 
         rc = retain_all(store, &rules, &hooks, &told, err);
         watch_end(&watch);
         seal_key_wipe(&key);
-        if (rc)
-                return rc;
-        if (told.upto_seq)
-                printf("the log begins behind record %" PRIu64, told.upto_seq);
-        else
-                printf("all records stay");
-        printf("; %" PRIu64 " objects, %" PRIu64 " rows of usage and %" PRIu64
-               " of the review are gone\n",
-               told.objects, told.usage_rows, told.review_rows);
-        return 0;
+        return rc ? rc : say_gone(call, &told, err);
 }
 
 static int run_compact(const struct command_call *call, struct err *err)
@@ -287,13 +303,26 @@ static int check_action(const struct command_call *call)
         return finish(code, rc, &err);
 }
 
+/* Whether --json can be written: found before a store was read or changed. */
+static int check_json(const struct command_call *call, struct err *err)
+{
+        const struct output output = {"json", command_value(call, "json")};
+        bool to_output = output.path && str_equal(output.path, "-");
+
+        if (to_output && str_equal(call->action->name, "export") &&
+            str_equal(call->arguments[1], "-"))
+                return err_set(err, ERR_INPUT, "the export and --json both go to standard output; "
+                                               "name a file for one");
+        return outputs_check(&output, 1, call->arguments, call->arguments_count, NULL, err);
+}
+
 #define ACTION(name)                                                                    \
         static int name##_action(const struct command_call *call)                       \
         {                                                                               \
                 struct err err = {0};                                                   \
-                int rc = run_##name(call, &err);                                        \
+                int rc = check_json(call, &err);                                        \
                                                                                         \
-                return finish(EXIT_FINE, rc, &err);                                     \
+                return finish(EXIT_FINE, rc ? rc : run_##name(call, &err), &err);       \
         }
 ACTION(export)
 ACTION(import)

@@ -184,18 +184,6 @@ static int look_at_file(const char *path, bool prints, const uint8_t *public_key
 
 /* ---- all of them ---- */
 
-static int write_json(const char *path, json_t *list, struct err *err)
-{
-        char *text = NULL;
-        size_t size;
-        int rc = json_out_text(json_incref(list), &text, &size, err);
-
-        if (rc == 0)
-                rc = file_write(path, text, size, err);
-        mem_free(text);
-        return rc;
-}
-
 int store_check_files(const struct command_call *call, enum exit_code *ret_code, struct err *err)
 {
         const char *json = command_value(call, "json"), *key = command_value(call, "key");
@@ -214,7 +202,7 @@ int store_check_files(const struct command_call *call, enum exit_code *ret_code,
                 rc = look_at_file(call->arguments[a], prints, key ? public_key : NULL, list, &found,
                                   err);
         if (rc == 0 && json)
-                rc = write_json(json, list, err);
+                rc = json_out_file(json_incref(list), json, err);
         json_decref(list);
         *ret_code = found ? EXIT_TROUBLE : EXIT_FINE;
         return rc;

@@ -19,7 +19,7 @@ static const struct command_option options[] = {
         {"tenant", 't', "PATH", "whose work it is; the default is the context's, or BERTH_TENANT"},
         {"class", 0, "NAME", "service class; the default is the policy's"},
         {"name", 0, "NAME", "what it is called; the default is the program's name"},
-        {"devices", 'd', "N", "whole devices of each member, 0 to 16"},
+        {"devices", 'd', "N", "whole devices of each member, 0 to 16; 1 where nothing is asked for"},
         {"model", 0, "MODEL", "of the devices: H100-80, or a pattern: 'H100*'"},
         {"profile", 0, "NAME", "a slice of this profile instead: 3g.40gb"},
         {"memory", 0, "SIZE", "a part with so much device memory instead: 40Gi"},
@@ -145,7 +145,7 @@ static int submit(struct talk *talk, const struct work *work, struct err *err)
                 talk->code = EXIT_BAD_INPUT;
         if (rc < 0 && talk->code != EXIT_NO_ANSWER)
                 documents_blame(work->documents ? work->documents->path : NULL, err);
-        if (rc == 0 && (waits || !talk_is_json(talk)))
+        if (rc == 0 && (waits || is_dry || !talk_is_json(talk)))
                 rc = talk_parse(talk, &answer, &value, err);
         if (rc == 0 && !waits && talk_is_json(talk))
                 talk_put(&answer, stdout);
@@ -155,6 +155,8 @@ static int submit(struct talk *talk, const struct work *work, struct err *err)
                 rc = status_print_line(value, talk, stdout, err);
         else if (rc == 0)
                 rc = wait_for(talk, value, err);
+        if (rc == 0 && is_dry && submit_would_be_refused(value))
+                talk->code = EXIT_BAD_INPUT;    /* as the submission itself would end */
         json_decref(value);
         client_answer_done(&answer);
         return rc;

@@ -5,5 +5,7 @@
 
 extern const struct command submit_command;
 
+/* Whether a dry run says that it would not be taken. */
+bool submit_would_be_refused(const json_t *answer);
 /* What a dry run answered. A talk_printer. */
 int submit_print_dry(const json_t *answer, const struct talk *talk, FILE *file, struct err *err);

@@ -111,6 +111,27 @@ static void put_price(const json_t *price, FILE *file)
                 fprintf(file, "%s%s\n", currency[0] ? ", in " : "", currency);
 }
 
+/* What would start at once, and what could ever. */
+static void put_nearest(const json_t *explanation, FILE *file)
+{
+        const json_t *nearest = json_object_get(explanation, "nearest"), *it;
+        char text[JSON_IN_MAX];
+        size_t n;
+
+        if (json_in_clean(explanation, "possible", text)[0])
+                fprintf(file, "possible:  at most %s\n", text);
+        json_array_foreach(nearest, n, it)
+                fprintf(file, "%s when %s\n", n == 0 ? "starts    " : "   or     ",
+                        json_in_clean(it, "when", text));
+}
+
+bool submit_would_be_refused(const json_t *answer)
+{
+        const char *verdict = json_in_text(answer, "verdict");
+
+        return str_equal(verdict, "REFUSED") || str_equal(verdict, "NEVER");
+}
+
 int submit_print_dry(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
 {
         char verdict[JSON_IN_MAX], summary[JSON_IN_MAX], standing[JSON_IN_MAX];
@@ -125,7 +146,8 @@ int submit_print_dry(const json_t *answer, const struct talk *talk, FILE *file, 
         fputc('\n', file);
         if (verdict[0] == 'W')          /* it would wait */
                 put_like(json_object_get(answer, "like"), file);
-        if (!str_equal(verdict, "REFUSED") && !str_equal(verdict, "NEVER")) {
+        put_nearest(json_object_get(answer, "explanation"), file);
+        if (!submit_would_be_refused(answer)) {
                 put_terms(json_object_get(answer, "terms"), standing, file);
                 put_price(json_object_get(answer, "price"), file);
         }

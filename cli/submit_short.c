@@ -10,9 +10,9 @@
 #include "base/num.h"
 #include "base/str.h"
 #include "cli/command.h"
+#include "cli/talk.h"
 
 #define DEVICES_MAX   16
-#define MEMBERS_MAX   4096
 #define WORKDIR_MAX   4096
 #define WORK_NAME_MAX 64
 
@@ -151,9 +151,11 @@ static int make_each(const struct command_call *call, json_t *each, struct err *
                 return err_set(err, ERR_NOMEM, "out of memory");
         if (!set_text(each, "cpu", cpu))
                 return no_utf8("--cpu", err);
-        if (json_object_size(each) == 0)
-                return err_set(err, ERR_INPUT,
-                               "say what it needs: --devices 1, or --cpu 4 --ram 16Gi");
+        /* `berth submit -- python train.py` is for a device; work without one says what it needs. */
+        bool says_model_only = command_value(call, "model") && json_object_size(each) == 1;
+        if ((json_object_size(each) == 0 || says_model_only) &&
+            json_object_set_new(each, "devices", json_integer(1)) < 0)
+                return err_set(err, ERR_NOMEM, "out of memory");
         return 0;
 }
 
@@ -174,7 +176,7 @@ static int make_head(const struct command_call *call, const char *tenant, json_t
                 return no_utf8("an option", err);
         if (command_value(call, "hold") && json_object_set_new(document, "hold", json_true()) < 0)
                 return err_set(err, ERR_NOMEM, "out of memory");
-        return set_number(document, call, "members", MEMBERS_MAX, err);
+        return set_number(document, call, "members", TALK_MEMBERS_MAX, err);
 }
 
 int submit_short(const struct command_call *call, const char *tenant, json_t **ret_document,

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "cli/stop.h"
@@ -283,7 +284,7 @@ bool talk_is_json(const struct talk *talk)
         for (const struct command_option *option = talk->call->command->options; option->name;
              option++)
                 if (strcmp(option->name, "json") == 0)
-                        return !option->value && command_value(talk->call, "json");
+                        return command_value(talk->call, "json");
         return false;
 }
 
@@ -337,8 +338,10 @@ int talk_show_text(const struct command_call *call, struct text *path)
                 rc = err_set(&err, ERR_RANGE, "what is asked for is too long");
         if (rc == 0)
                 rc = talk_get(&talk, path->bytes, &answer, &err);
-        if (rc == 0)
+        if (rc == 0 && talk_is_json(&talk))
                 talk_put(&answer, stdout);
+        else if (rc == 0)
+                screen_put_wrapped(answer.body, answer.size, talk.screen.width, stdout);
         client_answer_done(&answer);
         text_done(path);
         return talk_close(&talk, rc, &err);
@@ -356,6 +359,29 @@ int talk_act(const struct command_call *call, const struct talk_change *change, 
         if (rc == 0)
                 rc = put(&talk, &answer, print, &err);
         client_answer_done(&answer);
+        return talk_close(&talk, rc, &err);
+}
+
+static int check_member(const char *member, struct err *err)
+{
+        uint64_t number;
+        int rc = member ? num_u64(member, 0, TALK_MEMBERS_MAX - 1, &number, err) : 0;
+
+        return rc < 0 ? err_prefix(err, "--member") : 0;
+}
+
+int talk_with_member(const struct command_call *call, talk_body *body)
+{
+        struct err err = {0};
+        struct talk talk;
+        int rc = talk_open(call, &talk, &err);
+
+        if (rc == 0)
+                rc = check_member(command_value(call, "member"), &err);
+        if (rc == 0) {
+                stop_catch(talk.client);
+                rc = body(&talk, &err);
+        }
         return talk_close(&talk, rc, &err);
 }
 

@@ -75,6 +75,13 @@ int talk_show_text(const struct command_call *call, struct text *path);
 int talk_act(const struct command_call *call, const struct talk_change *change,
              talk_printer *print);
 
+#define TALK_MEMBERS_MAX 4096 /* of a workload */
+
+/* A whole command about one member of a workload: checks --member, and lets Ctrl-C end what `body`
+ * does. The exit code. */
+typedef int talk_body(struct talk *talk, struct err *err);
+int talk_with_member(const struct command_call *call, talk_body *body);
+
 /* ---- paths ---- */
 
 /* Adds "/segment", or "?name=value" ("&name=value" where there is a question mark), encoded. A

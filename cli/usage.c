@@ -78,7 +78,10 @@ int usage_print(const json_t *answer, const struct talk *talk, FILE *file, struc
         fprintf(file, "%s to %s\n", json_in_clean(answer, "from", from),
                 json_in_clean(answer, "until", until));
         return listing_print(json_object_get(answer, "rows"), columns, fixed,
-                             "nothing was used in that time", &talk->screen, file, err);
+                             json_in_has(answer, "counted_until")
+                                     ? "nothing was used in that time"
+                                     : "nothing is counted yet: that is done every five minutes",
+                             &talk->screen, file, err);
 }
 
 static int run(const struct command_call *call)

@@ -51,8 +51,14 @@ static void say(struct waiting *waiting, const json_t *workload)
                 fputs(is_new ? "\n" : "\r\033[K", stderr);
         fprintf(stderr, "%" PRId64 " %s: %s", waiting->id, json_in_clean(workload, "name", name),
                 state);
-        if (json_in_clean(workload, "summary", summary)[0])
+        if (json_in_clean(workload, "summary", summary)[0] ||
+            json_in_clean(workload, "reason", summary)[0])
                 fprintf(stderr, ". %s", summary);
+        else if (str_equal(state, "failed") && json_in_number(workload, "signal") > 0)
+                fprintf(stderr, " by signal %" PRId64, json_in_number(workload, "signal"));
+        else if (str_equal(state, "failed") && json_in_has(workload, "exit_code"))
+                fprintf(stderr, " with exit code %" PRId64,
+                        json_in_number(workload, "exit_code"));
         waiting->is_dirty = waiting->is_terminal;
         if (!waiting->is_terminal)
                 fputc('\n', stderr);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/mem.h"
 #include "base/num.h"
@@ -20,10 +19,7 @@
 
 int64_t api_now_ms(void)
 {
-        struct timespec now;
-
-        (void)clock_gettime(CLOCK_REALTIME, &now);
-        return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+        return time_wall_ms();
 }
 
 /* ---- answering ---- */
@@ -156,8 +152,7 @@ bool api_not_too_often(struct call *call)
         (void)http_body(call->exchange, &size);
         (void)snprintf(name, sizeof name, "%s%s", call->who.name, is_apart ? "/bytes" : "");
         int64_t wait_ms = persons_take(call->api->persons, name, is_apart ? 0 : size,
-                                       call->api->person_per_s,
-                                       time_monotonic_ns() / 1000000 + 1);
+                                       call->api->person_per_s, time_monotonic_ms() + 1);
 
         if (wait_ms == 0)
                 return true;

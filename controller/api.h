@@ -16,11 +16,11 @@
 #include "store/store.h"
 
 struct act;
+struct asides;
 struct authority;
 struct events;
 struct live;
 struct metrics;
-struct past_asks;
 struct persons;
 struct quarantine;
 struct tokens;
@@ -33,7 +33,7 @@ struct api {
         struct tokens *tokens;
         struct persons *persons;
         struct quarantine *quarantine;
-        struct past_asks *past;         /* questions about the past (past_asks.h) */
+        struct asides *asides;          /* what is answered beside the loop */
         struct authority *authority;    /* of nodes; NULL: there is no TLS for certificates */
         int64_t certificate_ms;         /* how long one of a node is good */
         uint32_t person_per_s;          /* requests of one person; 0: any number */

@@ -14,15 +14,9 @@ static void change(struct call *call, enum beside beside, struct document_put *d
         if (!act)
                 return;
         document->by = call->who.name;
-        if (live_put_beside(call->live, act, beside, route_param(call->match, "name"), document,
-                            &err) < 0) {
-                json_decref(document->warnings);
-                json_decref(document->stops);
-                core_commit(act, api_ignore, NULL);
-                api_fail(call, &err);
-                return;
-        }
-        api_answer_put(call, act, document);
+        int rc = live_put_beside(call->live, act, beside, route_param(call->match, "name"),
+                                 document, &err);
+        api_answer_put(call, act, document, rc, &err);
 }
 
 static void put(struct http_exchange *exchange, const struct route_match *match, void *arg,

@@ -32,10 +32,17 @@ static bool wanted_revision(struct call *call, uint64_t *ret_revision)
         return false;
 }
 
-void api_answer_put(struct call *call, struct act *act, const struct document_put *document)
+void api_answer_put(struct call *call, struct act *act, const struct document_put *document, int rc,
+                    const struct err *err)
 {
+        if (rc < 0) {
+                json_decref(document->warnings);
+                json_decref(document->stops);
+                core_commit(act, api_ignore, NULL);
+                api_fail(call, err);
+                return;
+        }
         json_t *json = json_object();
-
         view_set(json, "revision", json_integer((json_int_t)document->revision));
         view_set(json, "dry_run", json_boolean(document->dry_run));
         view_set(json, "warnings", document->warnings);
@@ -52,14 +59,8 @@ static void put_text(struct call *call, struct document_put *document, put_docum
         if (!act)
                 return;
         document->by = call->who.name;
-        if (change(call->live, act, document, &err) < 0) {
-                json_decref(document->warnings);
-                json_decref(document->stops);
-                core_commit(act, api_ignore, NULL);
-                api_fail(call, &err);
-                return;
-        }
-        api_answer_put(call, act, document);
+        int rc = change(call->live, act, document, &err);
+        api_answer_put(call, act, document, rc, &err);
 }
 
 bool api_may_put(struct call *call, struct document_put *document)

@@ -12,7 +12,6 @@
 #include "controller/explained.h"
 #include "controller/live.h"
 #include "controller/past.h"
-#include "controller/past_asks.h"
 #include "controller/works.h"
 #include "engine/explain.h"
 #include "proto/explain_text.h"
@@ -79,12 +78,40 @@ static bool take_at(struct call *call, int64_t *ret_at_ms)
         return false;
 }
 
+struct past_ask {
+        struct api_aside aside;
+        struct past_question question;
+};
+
+static int work_at_past(void *self, struct store *view, store_stops *stops, void *stops_arg,
+                        struct err *err)
+{
+        struct past_ask *ask = self;
+        const struct past_limits limits = {.records_max = PAST_RECORDS_MAX,
+                                           .stops = stops,
+                                           .stops_arg = stops_arg};
+
+        ask->aside.type = explained_type(ask->question.as_text);
+        return past_answer(view, &ask->question, &limits, &ask->aside.bytes, &ask->aside.size,
+                           err);
+}
+
+/* In pieces: what is past changes no more, and the WAL would grow. */
+static const struct aside_kind past_kind = {
+        .lane = ASIDE_PAST,
+        .in_pieces = true,
+        .if_too_long = "the snapshot before that time is far back; ask for a later time",
+        .work = work_at_past,
+        .is_unwanted = api_aside_is_unwanted,
+        .done = api_aside_done};
+
 static void ask_past(struct call *call, const struct past_question *question)
 {
-        struct err err;
+        struct past_ask *ask = mem_new(1, sizeof *ask);
 
-        if (past_asks_add(call->api->past, call->exchange, call->who.name, question, &err) < 0)
-                api_fail(call, &err);
+        if (ask)
+                ask->question = *question;
+        api_answer_aside(call, &past_kind, ask ? &ask->aside : NULL);
 }
 
 /* Work that may have ended since: who may see it is asked of the policy of now. */

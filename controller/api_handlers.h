@@ -2,7 +2,9 @@
 #pragma once
 
 #include "controller/api.h"
+#include "controller/asides.h"
 #include "controller/core.h"
+#include "controller/guarded.h"
 
 void api_ignore(void *arg, int rc, const struct err *err);      /* a core_done */
 
@@ -13,6 +15,23 @@ int api_keep_key(struct call *call, struct act *act, unsigned status, const char
                  struct err *err);
 /* False: answered with 429. */
 bool api_not_too_often(struct call *call);
+
+/* api_aside.c: the first member of a question that is answered aside (asides.h), which is one piece
+ * from mem_new() and freed when it is answered. `work` leaves bytes (of malloc), size and type. */
+struct api_aside {
+        struct http_exchange *exchange;
+        char head[GUARDED_HEAD_MAX], by[WHO_NAME_MAX];  /* for the crash record */
+        char *bytes;
+        size_t size;
+        const char *type;               /* a constant of ours */
+};
+/* For the kind. */
+bool api_aside_is_unwanted(void *self);
+void api_aside_done(void *self, int rc, const struct err *err);
+/* For `work`: leaves the value (taken; NULL: out of memory) as what is answered. 0, -ERR_NOMEM. */
+int api_aside_json(struct api_aside *it, json_t *json, struct err *err);
+/* Takes the question (NULL: out of memory), and answers now or later. */
+void api_answer_aside(struct call *call, const struct aside_kind *kind, struct api_aside *it);
 
 /* api_workloads.c */
 route_handler post_workload, get_workloads, get_workload, delete_workload, post_hold, post_release,
@@ -36,7 +55,9 @@ route_handler get_policy, put_policy, get_policy_revisions, post_rollback, get_p
 struct document_put;
 /* Who asks may put documents: with the query's dry_run, and If-Match. False: answered. */
 bool api_may_put(struct call *call, struct document_put *document);
-void api_answer_put(struct call *call, struct act *act, const struct document_put *document);
+/* Commits the change, or refuses with `err` where `rc` says that it failed. */
+void api_answer_put(struct call *call, struct act *act, const struct document_put *document, int rc,
+                    const struct err *err);
 /* api_beside.c */
 route_handler get_reservations, put_reservation, delete_reservation, get_maintenance,
         put_maintenance, delete_maintenance;

@@ -68,17 +68,26 @@ void get_nodes(struct http_exchange *exchange, const struct route_match *match, 
         int64_t limit = API_LIMIT_DEFAULT, after = 0;
         struct node_entry *node;
         uint32_t cursor = 0, shown = 0, number = 0;
+        struct view_node_wish wish = {0};
         struct call call;
+        struct err err;
 
         if (!api_begin(arg, exchange, match, &call) ||
+            !api_query(&call, "model", wish.model, sizeof wish.model) ||
+            !api_query(&call, "plane", wish.plane, sizeof wish.plane) ||
+            !api_query(&call, "state", wish.state, sizeof wish.state) ||
             !api_query_number(&call, "limit", 1, API_LIMIT_MAX, &limit) ||
             !api_query_number(&call, "after", 1, UINT32_MAX, &after))
                 return;
+        if (wish.state[0] && view_node_state_check(wish.state, &err) < 0) {
+                api_fail(&call, &err);
+                return;
+        }
         bool who = access_may(&call.who, ACTION_SEE_ALL, NULL);
         json_t *json = json_object(), *rows = json_array();
         while ((node = nodes_next(call.live->nodes, &cursor))) {
                 number++;
-                if (number <= after || !node->described)
+                if (number <= after || !node->described || !view_node_is(call.live, node, &wish))
                         continue;
                 if (shown++ == limit) {
                         view_set(json, "next", json_integer(number - 1));
@@ -121,6 +130,17 @@ static void change_drain(struct call *call, struct node_entry *node, bool draine
         api_commit(call, act, 200, view_node(call->live, node, true));
 }
 
+/* "2027-01-04T08:00Z", or "2h" from now. */
+static int take_time(const char *text, int64_t *ret_ms, struct err *err)
+{
+        int64_t span_ms;
+
+        if (num_duration_ms(text, 1, INT64_MAX / 4, &span_ms, NULL) < 0)
+                return when_parse(text, ret_ms, err);
+        *ret_ms = api_now_ms() + span_ms;
+        return 0;
+}
+
 void post_drain(struct http_exchange *exchange, const struct route_match *match, void *arg)
 {
         struct node_entry *node;
@@ -133,8 +153,8 @@ void post_drain(struct http_exchange *exchange, const struct route_match *match,
             !(body = api_body(&call)))
                 return;
         const char *by = json_string_value(json_object_get(body, "by"));
-        if (by && when_parse(by, &by_ms, &err) < 0) {
-                (void)err_prefix(&err, "field 'by'");
+        if (by && take_time(by, &by_ms, &err) < 0) {
+                (void)err_prefix(&err, "field 'by': a time, or a duration like 2h");
                 api_fail(&call, &err);
         } else {
                 change_drain(&call, node, true, by_ms);

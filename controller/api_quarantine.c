@@ -26,6 +26,12 @@ static json_t *lines_of(const char *text)
         return list;
 }
 
+/* Records of earlier versions do not say; nobody asks for a tick. */
+static json_t *by_json(const char *by)
+{
+        return by && *by ? json_string(by) : json_null();
+}
+
 static json_t *view_crash(const json_t *crash)
 {
         json_t *json = json_object();
@@ -34,6 +40,7 @@ static json_t *view_crash(const json_t *crash)
                  view_time(json_integer_value(json_object_get(crash, "at_ns")) / 1000000));
         (void)json_object_set(json, "signal", json_object_get(crash, "signal"));
         (void)json_object_set(json, "version", json_object_get(crash, "version"));
+        view_set(json, "by", by_json(json_string_value(json_object_get(crash, "by"))));
         view_set(json, "stack", lines_of(json_string_value(json_object_get(crash, "stack"))));
         return json;
 }
@@ -50,6 +57,7 @@ static json_t *view_entry(const struct quarantine_entry *entry)
                  json_string(engine ? "engine" : crash_of_name((enum crash_of)entry->of)));
         view_set(json, "kind", json_string(entry->kind));
         view_set(json, "what", json_string(entry->what));
+        view_set(json, "by", by_json(entry->by));
         view_set(json, "first", view_time(entry->first_ms));
         view_set(json, "last", view_time(entry->last_ms));
         json_array_foreach(json_object_get(entry->about, "crashes"), i, crash)

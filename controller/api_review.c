@@ -17,11 +17,13 @@
 
 #define REVIEW_ROWS_MAX 20000           /* of one answer */
 #define DAYS_USUAL      30
-#define DAYS_MOST       100             /* more would hold the loop for too long */
 #define LOST            "lost_"
 
 struct page {
+        struct api_aside aside;
         struct review_query query;
+        char tenant[TENANT_PATH_MAX];
+        int64_t counted_until_ms;
         json_t *rows;                   /* by what tells them apart */
 };
 
@@ -150,14 +152,13 @@ static int see_usage(void *arg, const struct rollup_sum *sum, struct err *err)
         return 0;
 }
 
-static int fill(struct call *call, struct page *page, struct err *err)
+static int fill(struct page *page, struct store *view, struct err *err)
 {
         const struct review_query *query = &page->query;
         const struct rollup_query used = {.from_ms = query->from_ms, .until_ms = query->until_ms,
                                           .tenant = query->tenant, .by_tenant = query->by_tenant,
                                           .by_class = query->by_class,
                                           .by_model = query->by_model, .by_day = query->by_day};
-        struct store *view = core_view(call->live->core);
         int rc = review_sums(view, query, see_review, page, err);
 
         return rc ? rc : rollup_sums(view, &used, see_usage, page, err);
@@ -188,42 +189,62 @@ static json_t *in_order(json_t *rows)
         return list;
 }
 
+/* In the thread. */
+static int work_at(void *self, struct store *view, store_stops *stops, void *stops_arg,
+                   struct err *err)
+{
+        struct page *page = self;
+        json_t *json = json_object();
+
+        (void)stops;
+        (void)stops_arg;
+        page->rows = json_object();
+        int rc = fill(page, view, err);
+        if (rc == 0) {
+                view_set(json, "from", view_time(page->query.from_ms));
+                view_set(json, "until", view_time(page->query.until_ms));
+                view_set(json, "counted_until", view_time(page->counted_until_ms));
+                view_set(json, "rows", in_order(page->rows));
+        }
+        json_decref(page->rows);
+        if (rc == 0)
+                return api_aside_json(&page->aside, json, err);
+        json_decref(json);
+        return rc;
+}
+
+static const struct aside_kind review_kind = {.lane = ASIDE_SUMS,
+                                              .if_too_long = "ask for less time",
+                                              .work = work_at,
+                                              .is_unwanted = api_aside_is_unwanted,
+                                              .done = api_aside_done};
+
 void get_review(struct http_exchange *exchange, const struct route_match *match, void *arg)
 {
         char tenant[TENANT_PATH_MAX], by[64] = "tenant";
-        struct page page = {0};
+        struct review_query query = {0};
         struct call call;
         struct err err;
 
         if (!api_begin(arg, exchange, match, &call) || !api_tenant(&call, tenant) ||
             !api_query(&call, "by", by, sizeof by))
                 return;
-        page.query.until_ms = (api_now_ms() / REVIEW_DAY_MS + 1) * REVIEW_DAY_MS;
-        if (!take_day(&call, "until", &page.query.until_ms))
+        query.until_ms = (api_now_ms() / REVIEW_DAY_MS + 1) * REVIEW_DAY_MS;
+        if (!take_day(&call, "until", &query.until_ms))
                 return;
-        page.query.from_ms = page.query.until_ms - DAYS_USUAL * REVIEW_DAY_MS;
-        if (!take_day(&call, "from", &page.query.from_ms))
+        query.from_ms = query.until_ms - DAYS_USUAL * REVIEW_DAY_MS;
+        if (!take_day(&call, "from", &query.from_ms))
                 return;
-        page.query.tenant = tenant[0] ? tenant : NULL;
-        page.rows = json_object();
-        int rc = take_by(by, &page.query, &err);
-        if (rc == 0 && page.query.until_ms - page.query.from_ms > DAYS_MOST * REVIEW_DAY_MS)
-                rc = err_set(&err, ERR_INPUT,
-                             "query 'from': one answer covers at most %d days; ask for the time "
-                             "before apart",
-                             DAYS_MOST);
-        if (rc == 0)
-                rc = fill(&call, &page, &err);
-        if (rc < 0) {
-                json_decref(page.rows);
+        if (take_by(by, &query, &err) < 0) {
                 api_fail(&call, &err);
                 return;
         }
-        json_t *json = json_object();
-        view_set(json, "from", view_time(page.query.from_ms));
-        view_set(json, "until", view_time(page.query.until_ms));
-        view_set(json, "counted_until", view_time(usage_until_ms(call.live->usage)));
-        view_set(json, "rows", in_order(page.rows));
-        json_decref(page.rows);
-        api_reply(&call, 200, json);
+        struct page *page = mem_new(1, sizeof *page);
+        if (page) {
+                memcpy(page->tenant, tenant, sizeof tenant);
+                page->query = query;
+                page->query.tenant = tenant[0] ? page->tenant : NULL;
+                page->counted_until_ms = usage_until_ms(call.live->usage);
+        }
+        api_answer_aside(&call, &review_kind, page ? &page->aside : NULL);
 }

@@ -59,7 +59,12 @@ static bool take_time(struct call *call, const char *name, int64_t *ret_ms)
 /* ---- rows ---- */
 
 struct table {
-        struct live *live;
+        struct api_aside aside;
+        struct model_table *models;     /* a copy: pool documents add to the live one */
+        uint64_t price_micro[MODELS_MAX];
+        char currency[sizeof((struct pool_doc *)NULL)->currency];
+        char tenant[TENANT_PATH_MAX];
+        int64_t counted_until_ms;
         bool by_model;
         json_t *rows;
         json_t *last;                   /* the row that the next sum may belong to */
@@ -71,11 +76,11 @@ struct table {
         bool is_held;
 };
 
-static uint64_t price_of(const struct live *live, const char *model)
+static uint64_t price_of(const struct table *table, const char *model)
 {
-        int number = model_find(core_models(live->core), model, NULL);
+        int number = model_find(table->models, model, NULL);
 
-        return live->pool && number >= 0 ? live->pool->price_micro[number] : 0;
+        return number >= 0 ? table->price_micro[number] : 0;
 }
 
 /* To a hundredth, rounded. */
@@ -155,7 +160,7 @@ static int see_sum(void *arg, const struct rollup_sum *sum, struct err *err)
 {
         struct table *table = arg;
         signed_amount cost = (signed_amount)sum->unit_ms *
-                             (signed_amount)price_of(table->live, sum->model);
+                             (signed_amount)price_of(table, sum->model);
 
         if (str_equal(sum->bucket, USAGE_STOPS))
                 return 0;               /* a count, and no time */
@@ -175,19 +180,71 @@ static int see_sum(void *arg, const struct rollup_sum *sum, struct err *err)
         return 0;
 }
 
-static void answer(struct call *call, struct table *table)
+/* In the thread. */
+static int work_at(void *self, struct store *view, store_stops *stops, void *stops_arg,
+                   struct err *err)
 {
-        const struct live *live = call->live;
+        struct table *table = self;
+        struct rollup_query query = table->query;
         json_t *json = json_object();
 
-        view_set(json, "from", view_time(table->query.from_ms));
-        view_set(json, "until", view_time(table->query.until_ms));
-        view_set(json, "counted_until", view_time(usage_until_ms(live->usage)));
-        view_set(json, "currency", json_string(live->pool && live->pool->currency[0]
-                                                       ? live->pool->currency
-                                                       : "XXX"));
+        (void)stops;
+        (void)stops_arg;
+        query.by_model = true;          /* prices differ */
+        table->rows = json_array();
+        int rc = rollup_sums(view, &query, see_sum, table, err);
+        if (rc) {
+                json_decref(table->last);
+                json_decref(table->rows);
+                json_decref(json);
+                return rc;
+        }
+        end_row(table);
+        view_set(json, "from", view_time(query.from_ms));
+        view_set(json, "until", view_time(query.until_ms));
+        view_set(json, "counted_until", view_time(table->counted_until_ms));
+        view_set(json, "currency", json_string(table->currency));
         view_set(json, "rows", table->rows);
-        api_reply(call, 200, json);
+        return api_aside_json(&table->aside, json, err);
+}
+
+static void done(void *self, int rc, const struct err *err)
+{
+        struct table *table = self;
+
+        model_table_free(table->models);
+        api_aside_done(self, rc, err);
+}
+
+static const struct aside_kind usage_kind = {.lane = ASIDE_SUMS,
+                                             .if_too_long = "ask for less time",
+                                             .work = work_at,
+                                             .is_unwanted = api_aside_is_unwanted,
+                                             .done = done};
+
+/* What it takes from the pool of now. NULL: out of memory. */
+static struct table *table_new(const struct live *live, const char *tenant,
+                               const struct rollup_query *query)
+{
+        struct table *table = mem_new(1, sizeof *table);
+
+        if (!table)
+                return NULL;
+        (void)str_copy(table->tenant, sizeof table->tenant, tenant);
+        table->query = *query;
+        table->query.tenant = tenant[0] ? table->tenant : NULL;
+        table->by_model = query->by_model;
+        table->models = model_table_copy(core_models(live->core));
+        if (!table->models) {
+                mem_free(table);
+                return NULL;
+        }
+        table->counted_until_ms = usage_until_ms(live->usage);
+        (void)str_copy(table->currency, sizeof table->currency,
+                       live->pool && live->pool->currency[0] ? live->pool->currency : "XXX");
+        if (live->pool)
+                memcpy(table->price_micro, live->pool->price_micro, sizeof table->price_micro);
+        return table;
 }
 
 void get_usage(struct http_exchange *exchange, const struct route_match *match, void *arg)
@@ -200,27 +257,15 @@ void get_usage(struct http_exchange *exchange, const struct route_match *match, 
             !api_query(&call, "by", by, sizeof by))
                 return;
         int64_t until_ms = (api_now_ms() / ROLLUP_HOUR_MS + 1) * ROLLUP_HOUR_MS;
-        struct table table = {.live = call.live,
-                              .query = {.from_ms = until_ms - 24 * ROLLUP_HOUR_MS,
-                                        .until_ms = until_ms,
-                                        .tenant = tenant[0] ? tenant : NULL}};
-        if (!take_time(&call, "from", &table.query.from_ms) ||
-            !take_time(&call, "until", &table.query.until_ms))
+        struct rollup_query query = {.from_ms = until_ms - 24 * ROLLUP_HOUR_MS,
+                                     .until_ms = until_ms};
+        if (!take_time(&call, "from", &query.from_ms) ||
+            !take_time(&call, "until", &query.until_ms))
                 return;
-        if (take_by(by, &table.query, &err) < 0) {
+        if (take_by(by, &query, &err) < 0) {
                 api_fail(&call, &err);
                 return;
         }
-        table.by_model = table.query.by_model;
-        struct rollup_query query = table.query;
-        query.by_model = true;          /* prices differ */
-        table.rows = json_array();
-        if (rollup_sums(core_view(call.live->core), &query, see_sum, &table, &err) < 0) {
-                json_decref(table.last);
-                json_decref(table.rows);
-                api_fail(&call, &err);
-                return;
-        }
-        end_row(&table);
-        answer(&call, &table);
+        struct table *table = table_new(call.live, tenant, &query);
+        api_answer_aside(&call, &usage_kind, table ? &table->aside : NULL);
 }

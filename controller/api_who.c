@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "controller/crash.h"
 #include "controller/live.h"
 #include "controller/nodes.h"
 #include "controller/persons.h"
@@ -196,6 +197,7 @@ bool api_begin(struct api *api, struct http_exchange *exchange, const struct rou
         *ret_call = (struct call){.api = api, .live = api->live, .exchange = exchange,
                                   .match = match};
         status = who_asks(ret_call, &err);
+        crash_asked_by(ret_call->who.name);
         if (status == 0)
                 status = may_ask(ret_call, &err);
         if (status) {

@@ -121,6 +121,11 @@ static void answer_refused(struct call *call, struct submission *submission,
                 (void)err_set(&err, ERR_INPUT, "workload '%s' is refused, %s: %s",
                               submission->document->name, verdict_name(record->verdict),
                               explain_summary(record, &names, text));
+                size_t used = strlen(err.text);
+                if (record->has_possible)
+                        (void)snprintf(err.text + used, sizeof err.text - used,
+                                       " It could hold %s.",
+                                       explain_request_text(&record->possible, &names, text));
         }
         problem_answer(call->exchange, 422, &err, extra);
         json_decref(extra);
@@ -232,6 +237,10 @@ void get_workloads(struct http_exchange *exchange, const struct route_match *mat
             !api_query_number(&call, "limit", 1, API_LIMIT_MAX, &limit) ||
             !api_query_number(&call, "after", 1, INT64_MAX, &after))
                 return;
+        if (view_state_check(state, &err) < 0) {
+                api_fail(&call, &err);
+                return;
+        }
         bool all = str_equal(state, "all"), live = str_equal(state, "live");
         struct listing listing = {.call = &call, .rows = json_array(), .left = (uint32_t)limit,
                                   .state = all || live ? NULL : state};

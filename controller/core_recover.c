@@ -452,7 +452,7 @@ int core_finish(struct core *core, struct err *err)
                 rc = write_body(core, &body);
         if (rc == 0)
                 rc = snapshot_write(core->setup.store, &about, body.bytes, body.size,
-                                    SNAPSHOT_KEEP, err);
+                                    SNAPSHOT_KEEP_USUAL, err);
         text_done(&body);
         return rc;
 }
@@ -470,7 +470,7 @@ int core_snapshot(struct core *core, struct err *err)
         if (rc)
                 rc = err_set(err, ERR_NOMEM, "out of memory");
         if (rc == 0)
-                rc = snapshot_put_new(&about, body.bytes, body.size, SNAPSHOT_KEEP, &put, err);
+                rc = snapshot_put_new(&about, body.bytes, body.size, SNAPSHOT_KEEP_USUAL, &put, err);
         if (rc) {
                 text_done(&body);
                 return rc;

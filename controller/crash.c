@@ -1,5 +1,6 @@
 #include "controller/crash.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
@@ -32,13 +33,23 @@ struct under_way {
         volatile size_t size;
 };
 
+/* Another thread's: only it writes there, and only its handler reads what it is at. */
+struct beside {
+        atomic_int thread_id;           /* 0: nobody's */
+        struct crash_request request;
+        stack_t stack_before;
+        _Alignas(16) char stack[STACK_BYTES];
+};
+
 static struct {
         volatile sig_atomic_t fd;       /* 0: nobody watches */
-        volatile sig_atomic_t is_written;
+        atomic_flag is_written;
         pid_t process, thread_id;
         pthread_t thread;
         const char *path, *version;
         struct under_way under_way[CRASH_OTHER];
+        char by[CRASH_BY_MAX];          /* asks for the request; "": nobody yet */
+        struct beside beside[CRASH_BESIDE_MAX];
         /* For the timer: how often something was entered, as it was at the last look, and how
          * often it was the same. */
         volatile uint64_t entered, entered_before;
@@ -69,6 +80,8 @@ void crash_enter(enum crash_of of, const char *head, const char *body, size_t si
         it->head = head;
         it->body = body;
         it->size = size;
+        if (of == CRASH_REQUEST)
+                watch.by[0] = '\0';
         atomic_signal_fence(memory_order_seq_cst);
         it->is_entered = true;
         watch.entered = watch.entered + 1;
@@ -77,6 +90,31 @@ void crash_enter(enum crash_of of, const char *head, const char *body, size_t si
 void crash_leave(enum crash_of of)
 {
         watch.under_way[of].is_entered = false;
+}
+
+void crash_asked_by(const char *who)
+{
+        if (watch.under_way[CRASH_REQUEST].is_entered)
+                (void)snprintf(watch.by, sizeof watch.by, "%s", who);
+}
+
+void crash_enter_beside(unsigned place, const struct crash_request *request)
+{
+        struct beside *it = &watch.beside[place];
+        const stack_t own = {.ss_sp = it->stack, .ss_size = sizeof it->stack};
+
+        assert(place < CRASH_BESIDE_MAX);
+        it->request = *request;
+        (void)sigaltstack(&own, &it->stack_before);
+        atomic_store(&it->thread_id, gettid());
+}
+
+void crash_leave_beside(unsigned place)
+{
+        struct beside *it = &watch.beside[place];
+
+        atomic_store(&it->thread_id, 0);
+        (void)sigaltstack(&it->stack_before, NULL);
 }
 
 /* ---- within a handler: only what a handler may call ---- */
@@ -118,22 +156,36 @@ static void put_stack(void)
         backtrace_symbols_fd(frames, count, watch.fd);
 }
 
-static enum crash_of blamed(void)
+/* What this thread was at. An input may be of a request: then that is who asked for it. */
+static enum crash_of blamed(struct crash_request *ret_request)
 {
         enum crash_of of = CRASH_INPUT;
+        pid_t self = gettid();
 
-        if (gettid() != watch.thread_id)
+        *ret_request = (struct crash_request){.head = "", .body = "", .by = ""};
+        for (unsigned b = 0; self != watch.thread_id && b < CRASH_BESIDE_MAX; b++)
+                if (atomic_load(&watch.beside[b].thread_id) == self) {
+                        *ret_request = watch.beside[b].request;
+                        return CRASH_REQUEST;
+                }
+        if (self != watch.thread_id)
                 return CRASH_OTHER;
         while (of < CRASH_OTHER && !watch.under_way[of].is_entered)
                 of++;
+        if (of == CRASH_OTHER)
+                return of;
+        *ret_request = (struct crash_request){
+                .head = watch.under_way[of].head,
+                .body = watch.under_way[of].body,
+                .by = watch.under_way[CRASH_REQUEST].is_entered ? watch.by : "",
+                .size = watch.under_way[of].size};
         return of;
 }
 
 static void write_record(int number)
 {
-        static struct under_way none = {.head = "", .body = ""};
-        enum crash_of of = blamed();
-        const struct under_way *it = of == CRASH_OTHER ? &none : &watch.under_way[of];
+        struct crash_request it;
+        enum crash_of of = blamed(&it);
         struct timespec now = {0};
         struct stat there;
 
@@ -146,11 +198,13 @@ static void write_record(int number)
         put_number(" at_ns=", (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
         put_text(" version=");
         put_text(watch.version);
-        put_number(" head=", strlen(it->head));
-        put_number(" body=", it->size);
+        put_number(" head=", strlen(it.head));
+        put_number(" body=", it.size);
+        put_number(" by=", strlen(it.by));
         put_text("\n");
-        put_text(it->head);
-        put(it->body, it->size);
+        put_text(it.head);
+        put(it.body, it.size);
+        put_text(it.by);
         put_text("\n");
         put_stack();
         put_text("end\n");
@@ -161,10 +215,9 @@ static void on_fatal(int number, siginfo_t *info, void *context)
         int before = errno;
 
         (void)context;
-        if (getpid() == watch.process && watch.fd > 0 && !watch.is_written) {
-                watch.is_written = 1;
+        if (getpid() == watch.process && watch.fd > 0 &&
+            !atomic_flag_test_and_set(&watch.is_written))
                 write_record(number);
-        }
         for (size_t f = 0; f < ARRAY_LEN(fatal); f++)
                 if (fatal[f] == number)
                         (void)sigaction(number, &watch.before[f], NULL);
@@ -238,7 +291,7 @@ int crash_watch(const char *path, const char *version, int64_t limit_ms, struct 
         watch.thread = pthread_self();
         watch.path = path;
         watch.version = version;
-        watch.is_written = 0;
+        atomic_flag_clear(&watch.is_written);
         watch.fd = fd;
         catch_fatal();
         start_timer(limit_ms);
@@ -312,7 +365,7 @@ static bool take_of(const char **at, const char *end, enum crash_of *ret_of)
 static bool take_line(const char *at, const char *end, struct crash_record *record)
 {
         static const char version[] = " version=";
-        uint64_t number, head, body;
+        uint64_t number, head, body, by = 0;
 
         if (!take_of(&at, end, &record->of) || !take_number(&at, end, " signal=", 64, &number))
                 return false;
@@ -326,10 +379,12 @@ static bool take_line(const char *at, const char *end, struct crash_record *reco
                 at++;
         record->version_size = (size_t)(at - record->version);
         if (!take_number(&at, end, " head=", CRASH_FILE_MAX, &head) ||
-            !take_number(&at, end, " body=", CRASH_FILE_MAX, &body))
+            !take_number(&at, end, " body=", CRASH_FILE_MAX, &body) ||
+            (at < end && !take_number(&at, end, " by=", CRASH_BY_MAX, &by)))
                 return false;
         record->head_size = (size_t)head;
         record->body_size = (size_t)body;
+        record->by_size = (size_t)by;
         return at == end;
 }
 
@@ -364,7 +419,10 @@ static const char *take_record(const char *at, const char *end, struct crash_rec
                 return NULL;
         record->head = at;
         record->body = at + record->head_size;
-        at = record->body + record->body_size;
+        at = record->by = record->body + record->body_size;
+        if ((size_t)(end - at) < record->by_size)
+                record->by_size = (size_t)(end - at);
+        at += record->by_size;
         at += at < end && *at == '\n';
         return take_stack(at, end, record);
 }

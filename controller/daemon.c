@@ -10,13 +10,13 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "controller/alerts.h"
 #include "controller/api_handlers.h"
 #include "controller/crash.h"
 #include "controller/events.h"
 #include "controller/live.h"
 #include "controller/metrics.h"
-#include "controller/past_asks.h"
 #include "controller/persons.h"
 #include "controller/quarantine.h"
 #include "controller/simulated.h"
@@ -32,11 +32,15 @@
 #include "store/rollup.h"
 #include "store/store.h"
 
+#define BEHIND_EVERY_MS    2
+#define BEHIND_PARTS       16           /* of the time of a busy loop, they have one */
+#define BEHIND_NS          500000       /* at one go */
 #define PLAY_EVERY_MS      20           /* simulated nodes */
 #define LOOK_EVERY_MS      250          /* after the worker */
 #define RETRY_EVERY_MS     1000         /* a store that has failed */
 #define END_WITHIN_MS      3000
-#define RETAIN_EVERY_MS    86400000
+#define DAY_MS             INT64_C(86400000)
+#define RETAIN_EVERY_MS    DAY_MS
 #define RETAIN_FIRST_MS    600000
 #define AUTHORITY_PATH_MAX 4096
 
@@ -46,6 +50,7 @@ void daemon_say(const char *event, const char *format, ...)
 {
         va_list arguments;
 
+        flockfile(stderr);              /* the writer's thread speaks, too */
         fprintf(stderr, "berthd: %s", event);
         if (format[0])
                 fputc(' ', stderr);
@@ -53,16 +58,41 @@ void daemon_say(const char *event, const char *format, ...)
         vfprintf(stderr, format, arguments);
         va_end(arguments);
         fputc('\n', stderr);
+        funlockfile(stderr);
 }
 
 /* ---- events ---- */
 
-/* From the writer's thread. */
+/* That it still fails is not said again every second: /healthz does. */
+static void say_of_store(const struct writer_event *event)
+{
+        switch (event->kind) {
+        case WRITER_EVENT_FAILED:
+                daemon_say("store failed:",
+                           "%s; nothing is acknowledged until it is mended, reads go on",
+                           event->err->text);
+                break;
+        case WRITER_EVENT_RECOVERED:
+                daemon_say("store works again:", "requests are taken");
+                break;
+        case WRITER_EVENT_CHECKPOINT_FAILED:
+                daemon_say("warning:", "%s; what is committed is safe, and the WAL grows",
+                           event->err->text);
+                break;
+        case WRITER_EVENT_COMMITTED:
+        case WRITER_EVENT_STILL_FAILED:
+        case WRITER_EVENTS_END:
+                break;
+        }
+}
+
+/* From the writer's thread; without an event, from the loop itself. */
 static void wake(void *arg, const struct writer_event *event)
 {
         struct daemon *daemon = arg;
 
-        (void)event;
+        if (event)
+                say_of_store(event);
         (void)uv_async_send(&daemon->committed);
 }
 
@@ -75,15 +105,19 @@ static void on_committed(uv_async_t *async)
                 daemon_say("state not made anew:", "%s", err.text);
 }
 
-static void snapshot_if_due(struct daemon *daemon)
+/* After so many records; and on each day on which there are any, so that the pool as it was can be
+ * made again from not too far back. */
+static void snapshot_if_due(struct daemon *daemon, int64_t now_ms)
 {
         uint64_t seq = core_last_seq(daemon->live.core);
         struct err err;
 
-        if (seq - daemon->snapshot_seq < daemon->options->snapshot_records)
+        if (seq - daemon->snapshot_seq < daemon->options->snapshot_records &&
+            (seq == daemon->snapshot_seq || now_ms / DAY_MS == daemon->snapshot_day))
                 return;
         daemon->snapshot_seq = seq;
-        if (live_count_usage(&daemon->live, api_now_ms(), &err) < 0 ||
+        daemon->snapshot_day = now_ms / DAY_MS;
+        if (live_count_usage(&daemon->live, now_ms, &err) < 0 ||
             core_snapshot(daemon->live.core, &err) < 0)
                 daemon_say("snapshot not begun:", "%s", err.text);
 }
@@ -112,6 +146,21 @@ static void retry_if_due(struct daemon *daemon, int64_t now_ms)
         (void)uv_async_send(&daemon->committed);
 }
 
+/* What is wrong with it is said, and what was there stays. A store that takes nothing now, or a
+ * revision that is not on the disk yet, is waited for. */
+static void read_policy_if_due(struct daemon *daemon)
+{
+        struct err err;
+        int rc;
+
+        if (!daemon->policy_due || core_may_act(daemon->live.core, NULL) < 0)
+                return;
+        rc = daemon_put_policy_file(daemon, &err);
+        daemon->policy_due = rc == -ERR_EXISTS;
+        if (rc < 0 && !daemon->policy_due)
+                daemon_say("policy not taken:", "%s", err.text);
+}
+
 static void on_tick(uv_timer_t *timer)
 {
         struct daemon *daemon = timer->data;
@@ -120,6 +169,7 @@ static void on_tick(uv_timer_t *timer)
 
         (void)activation_alive();
         retry_if_due(daemon, now_ms);
+        read_policy_if_due(daemon);
         if (core_may_act(daemon->live.core, &err) == 0 &&
             live_tick(&daemon->live, now_ms, &err) < 0)
                 daemon_say("tick failed:", "%s", err.text);
@@ -128,8 +178,20 @@ static void on_tick(uv_timer_t *timer)
             core_may_act(daemon->live.core, NULL) == 0 &&
             live_count_usage(&daemon->live, now_ms, &err) < 0)
                 daemon_say("usage not rolled up:", "%s", err.text);
-        snapshot_if_due(daemon);
+        snapshot_if_due(daemon, now_ms);
         retain_if_due(daemon, now_ms);
+}
+
+/* Often while somebody is behind, a little each time. */
+static void on_behind(uv_timer_t *timer)
+{
+        struct daemon *daemon = timer->data;
+        int64_t begin_ns = time_monotonic_ns();
+
+        events_step(daemon->events, api_now_ms(), share_left_ns(&daemon->behind_share, begin_ns));
+        share_spend(&daemon->behind_share, time_monotonic_ns() - begin_ns);
+        if (events_any_behind(daemon->events))
+                (void)uv_timer_start(timer, on_behind, BEHIND_EVERY_MS, 0);
 }
 
 static void on_play(uv_timer_t *timer)
@@ -138,7 +200,8 @@ static void on_play(uv_timer_t *timer)
         int64_t now_ms = api_now_ms();
         struct err err;
 
-        events_step(daemon->events, now_ms);
+        if (!uv_is_active((const uv_handle_t *)&daemon->behind))
+                on_behind(&daemon->behind);
         if (core_may_act(daemon->live.core, NULL) < 0)
                 return;
         if (daemon->live.simulated &&
@@ -147,7 +210,7 @@ static void on_play(uv_timer_t *timer)
         api_end_waits(&daemon->api, now_ms);
         api_end_wants(&daemon->api, now_ms);
         api_end_attachments(&daemon->api, false);
-        past_asks_look(daemon->api.past, false);
+        asides_look(daemon->api.asides, false);
 }
 
 static void on_look(uv_timer_t *timer)
@@ -165,7 +228,7 @@ static void on_ending(uv_timer_t *timer)
         api_end_waits(&daemon->api, INT64_MAX);
         api_end_wants(&daemon->api, INT64_MAX);
         api_end_attachments(&daemon->api, true);
-        past_asks_look(daemon->api.past, true);
+        asides_look(daemon->api.asides, true);
         if (http_counters(daemon->http).exchanges == 0 || api_now_ms() > daemon->end_by_ms)
                 uv_stop(&daemon->loop);
 }
@@ -184,6 +247,7 @@ static void on_signal(uv_signal_t *signal, int number)
         events_end_all(daemon->events);
         worker_end(daemon->worker);
         (void)uv_timer_stop(&daemon->tick);
+        (void)uv_timer_stop(&daemon->behind);
         (void)uv_timer_start(&daemon->play, on_ending, 0, PLAY_EVERY_MS);
 }
 
@@ -199,27 +263,29 @@ static void on_hangup(uv_signal_t *signal, int number)
 
         (void)number;
         daemon_say("reading anew:", "a signal came");
+        (void)activation_reloading();
         if (options->tls_certificate &&
             (tls_files_read(options->tls_certificate, options->tls_key, options->client_ca,
                             authority_certificate(daemon->api.authority), &files, &err) < 0 ||
              http_tls_set(daemon->http, &files.tls, &err) < 0))
                 daemon_say("certificate not taken:", "%s", err.text);
         tls_files_done(&files);
-        if (options->policy && daemon_put_policy_file(daemon, &err) < 0)
-                daemon_say("policy not taken:", "%s", err.text);
+        daemon->policy_due = options->policy != NULL;
+        read_policy_if_due(daemon);
+        (void)activation_ready(NULL);
 }
 
 /* A person is to look at it. */
 static void raise_held(struct daemon *daemon, const struct quarantine_entry *entry)
 {
-        char subject[24], text[400];
+        char subject[24], text[600];
 
         (void)snprintf(subject, sizeof subject, "%" PRIu64, entry->id);
         (void)snprintf(text, sizeof text,
-                       "%s%s%s has crashed the controller, and is not tried again: 'berth "
-                       "quarantine list --json' shows where; 'berth quarantine release %" PRIu64
-                       "' lets it try again",
-                       entry->kind, entry->what[0] ? " " : "", entry->what, entry->id);
+                       "this has crashed the controller ('berth quarantine list --json' shows "
+                       "where), and is not tried again until 'berth quarantine release %" PRIu64
+                       "': %s%s%s%s%s", entry->id, entry->kind, entry->what[0] ? " " : "",
+                       entry->what, entry->by[0] ? ", asked by " : "", entry->by);
         (void)alerts_raise(daemon->live.alerts, ALERT_QUARANTINED, subject, "", text, api_now_ms());
 }
 
@@ -243,9 +309,9 @@ static void take_crashes(struct daemon *daemon)
                         raise_held(daemon, entry);
                 if (entry->is_new)
                         daemon_say(entry->is_held ? "in quarantine:" : "suspected:",
-                                   "id=%" PRIu64 " of=%s kind=\"%s\" what=\"%s\"", entry->id,
-                                   crash_of_name((enum crash_of)entry->of), entry->kind,
-                                   entry->what);
+                                   "id=%" PRIu64 " of=%s kind=\"%s\" what=\"%s\" by=\"%s\"",
+                                   entry->id, crash_of_name((enum crash_of)entry->of), entry->kind,
+                                   entry->what, entry->by);
         }
         if (held > 0)
                 daemon_say("quarantine", "held=%u", held);
@@ -324,14 +390,14 @@ static int open_live(struct daemon *daemon, struct err *err)
         daemon->api.metrics = daemon->metrics = metrics_new(&daemon->live, daemon->events,
                                                              daemon->api.quarantine);
         daemon->api.persons = persons_new();
-        daemon->api.past = past_asks_new(&daemon->loop, core_view(daemon->live.core));
+        daemon->api.asides = asides_new(&daemon->loop, daemon->live.core);
         rc = tokens_open(daemon->live.core, &daemon->api.tokens, err);
         if (rc)
                 return rc;
-        if (!daemon->events || !daemon->metrics || !daemon->api.persons ||
-            !daemon->api.past)
+        if (!daemon->events || !daemon->metrics || !daemon->api.persons || !daemon->api.asides)
                 return err_set(err, ERR_NOMEM, "out of memory");
         daemon->snapshot_seq = told.snapshot_seq;
+        daemon->snapshot_day = api_now_ms() / DAY_MS;
         daemon->retain_at_ms = api_now_ms() + RETAIN_FIRST_MS;
         if (options->store_unsafe)
                 daemon_say("UNSAFE:",
@@ -351,11 +417,13 @@ static void start_clock(struct daemon *daemon)
 
         (void)uv_timer_init(&daemon->loop, &daemon->tick);
         (void)uv_timer_init(&daemon->loop, &daemon->play);
+        (void)uv_timer_init(&daemon->loop, &daemon->behind);
+        share_init(&daemon->behind_share, &daemon->loop, BEHIND_PARTS, BEHIND_NS);
         (void)uv_signal_init(&daemon->loop, &daemon->term);
         (void)uv_signal_init(&daemon->loop, &daemon->interrupt);
         (void)uv_signal_init(&daemon->loop, &daemon->hangup);
-        daemon->tick.data = daemon->play.data = daemon->term.data = daemon->interrupt.data =
-                daemon->hangup.data = daemon;
+        daemon->tick.data = daemon->play.data = daemon->behind.data = daemon->term.data =
+                daemon->interrupt.data = daemon->hangup.data = daemon;
         (void)uv_timer_start(&daemon->tick, on_tick, 0, tick_ms);
         (void)uv_timer_start(&daemon->play, on_play, PLAY_EVERY_MS, PLAY_EVERY_MS);
         (void)uv_signal_start(&daemon->term, on_signal, SIGTERM);
@@ -408,7 +476,7 @@ static int serve(struct daemon *daemon, struct err *err)
                 (void)activation_ready(NULL);
                 (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
         }
-        past_asks_free(daemon->api.past);
+        asides_free(daemon->api.asides);
         worker_end(daemon->worker);
         http_free(daemon->http);        /* closes the streams */
         crash_unwatch();

@@ -10,11 +10,13 @@
 struct err;
 
 #define DAEMON_LISTENS_MAX 8
+#define DAEMON_LISTEN_DEFAULT "unix:/run/berth/berthd.sock"
 
 struct daemon_options {
         const char *store;              /* path of the store's file */
         const char *listens[DAEMON_LISTENS_MAX];        /* "unix:PATH", "tcp:ADDRESS:PORT" */
-        unsigned listens_count;
+        unsigned listens_count;         /* 0: what the service manager hands over, or else */
+                                        /* DAEMON_LISTEN_DEFAULT */
         const char *tls_certificate, *tls_key;  /* files, for tcp; NULL: none. Read again at */
                                         /* SIGHUP, as is the policy's */
         const char *client_ca;          /* signs certificates of principals; NULL: tokens only */

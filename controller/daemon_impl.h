@@ -9,23 +9,27 @@
 #include "controller/guarded.h"
 #include "controller/live.h"
 #include "net/routes.h"
+#include "net/share.h"
 
 struct daemon {
         const struct daemon_options *options;
         uv_loop_t loop;
         uv_async_t committed;
-        uv_timer_t tick, play, look;
+        uv_timer_t tick, play, look, behind;
         uv_signal_t term, interrupt, hangup;
         struct model_table *models;
         struct live live;
         struct api api;
         struct routes routes;
         struct events *events;
+        struct share behind_share;      /* for watchers who are behind */
         struct metrics *metrics;
         struct http_server *http;
         struct worker *worker;          /* NULL: none */
-        uint64_t snapshot_seq;          /* when the newest one was begun */
+        uint64_t snapshot_seq;          /* when the newest one was begun; */
+        int64_t snapshot_day;           /* ... in days since 1970 */
         int64_t retried_ms, retain_at_ms;
+        bool policy_due;                /* its file is to be read again */
         int64_t end_by_ms;              /* 0: nobody has asked it to end */
         char crash_file[4096];
         struct guarded guarded;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include "base/err.h"
 #include "controller/metrics.h"
@@ -71,14 +72,32 @@ static int listen_inherited(struct daemon *daemon, int fd, struct err *err)
         socklen_t size = sizeof address;
         bool is_unix = getsockname(fd, (struct sockaddr *)&address, &size) == 0 &&
                        address.ss_family == AF_UNIX;
+        bool tls = daemon->options->tls_certificate && !is_unix;
+        int rc = http_listen_fd(daemon->http, fd, tls ? HTTP_LISTEN_TLS : 0, err);
 
-        return http_listen_fd(daemon->http, fd,
-                              daemon->options->tls_certificate && !is_unix ? HTTP_LISTEN_TLS : 0,
-                              err);
+        if (rc < 0)
+                return err_prefix(err, "a socket of the service manager");
+        daemon_say("listening", "on=%s descriptor=%d tls=%d", is_unix ? "unix" : "tcp", fd, tls);
+        return 0;
+}
+
+/* Whether "unix:PATH" is one of them already: units name the path, with and without a socket's. */
+static bool is_inherited(const struct activation *sockets, const char *where)
+{
+        for (unsigned s = 0; strncmp(where, "unix:", 5) == 0 && s < sockets->count; s++) {
+                struct sockaddr_un address = {0};
+                socklen_t size = sizeof address;
+                if (getsockname(sockets->sockets[s].fd, (struct sockaddr *)&address, &size) == 0 &&
+                    address.sun_family == AF_UNIX &&
+                    strncmp(address.sun_path, where + 5, sizeof address.sun_path) == 0)
+                        return true;
+        }
+        return false;
 }
 
 int daemon_listen(struct daemon *daemon, struct err *err)
 {
+        const struct daemon_options *options = daemon->options;
         struct activation sockets;
         int rc = new_server(daemon, err);
 
@@ -86,7 +105,10 @@ int daemon_listen(struct daemon *daemon, struct err *err)
                 rc = activation_take(&sockets, err);
         for (unsigned s = 0; rc == 0 && s < sockets.count; s++)
                 rc = listen_inherited(daemon, sockets.sockets[s].fd, err);
-        for (unsigned l = 0; rc == 0 && l < daemon->options->listens_count; l++)
-                rc = listen_on(daemon, daemon->options->listens[l], err);
+        if (rc == 0 && sockets.count == 0 && options->listens_count == 0)
+                rc = listen_on(daemon, DAEMON_LISTEN_DEFAULT, err);
+        for (unsigned l = 0; rc == 0 && l < options->listens_count; l++)
+                if (!is_inherited(&sockets, options->listens[l]))
+                        rc = listen_on(daemon, options->listens[l], err);
         return rc;
 }

@@ -92,13 +92,14 @@ int ending_keep(struct batch *batch, const struct state *state, const struct wor
         if (!work)
                 return 0;
         const struct work_member *member = telling_member(work);
+        text_add(&detail, "{\"cause\":\"%s\"", release_cause_name(fact->released.cause));
+        if (member && member->phase != PHASE_REFUSED)
+                text_add(&detail, ",\"exit_code\":%" PRId32 ",\"signal\":%" PRId32,
+                         member->exit_code, member->signal);
         text_add(&detail,
-                 "{\"cause\":\"%s\",\"exit_code\":%" PRId32 ",\"signal\":%" PRId32
                  ",\"stops\":%" PRIu32 ",\"started_ms\":%" PRId64 ",\"lost_ms\":%" PRId64
                  ",\"epoch\":%" PRIu64,
-                 release_cause_name(fact->released.cause), member ? member->exit_code : 0,
-                 member ? member->signal : 0, work->stops, work->started_ms,
-                 fact->released.lost_ms, work->epoch);
+                 work->stops, work->started_ms, fact->released.lost_ms, work->epoch);
         if (work->reason) {
                 text_add(&detail, ",\"reason\":");
                 text_add_json(&detail, work->reason);

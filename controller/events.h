@@ -6,18 +6,18 @@
  * has the same id for ever, and who says the last one it saw gets what followed, exactly. Events
  * are shown when they are durable, in order.
  *
- * What is decided hardly costs more when many watch. Each event is written once (and a second time
- * where a tenant sees less of it than an operator); watchers who want the same share a *view*,
- * whose bytes are put together once for all of them. With more than EVENTS_FEW watchers, views are
- * sent on every EVENTS_GATHER_MS only, and the watchers of a view that has so many are served by
- * and by, as those who are behind (below): so the loop is never held for longer than
- * EVENTS_STEP_MS.
+ * What is decided hardly costs more when many watch, whatever they watch. Each event is written once
+ * (and a second time where a tenant sees less of it than an operator); watchers who want the same
+ * share a *view*, whose bytes are put together once for all of them (net/piece.h). With more than
+ * EVENTS_FEW watchers, views are sent on every EVENTS_GATHER_MS only. Streams have a share of the
+ * loop's time for sending (net/share.h), and who is behind is served in turn within another one,
+ * which the caller of events_step() keeps.
  *
  * From the first watcher on, the newest events are kept in a ring (EVENTS_RING of them,
  * EVENTS_RING_BYTES in all). Who comes back with an id that is still there is served from it, and
- * who asks for older ones from the log, in pieces, as fast as it reads and as EVENTS_STEP_MS of
- * each step allow. A watcher that falls behind is served from the ring too, and cut when the ring
- * has passed it; it may come back with the last id it saw.
+ * who asks for older ones from the log, in pieces; what one got is kept for a while for others who
+ * want the same. A watcher that falls behind is served from the ring too, and its stream ends when
+ * the ring has passed it; it may come back with the last id it saw.
  */
 #pragma once
 
@@ -34,7 +34,6 @@ struct http_exchange;
 #define EVENT_ID_SHIFT    20            /* facts of one record: far below 2^20 */
 #define EVENTS_RING       65536u
 #define EVENTS_RING_BYTES (32u << 20)
-#define EVENTS_STEP_MS    5
 #define EVENTS_FEW        32
 #define EVENTS_GATHER_MS  100
 #define EVENTS_RETRY_MS   2000          /* a client that lost the stream waits so long */
@@ -62,8 +61,11 @@ struct events_wish {
 void events_follow(struct events *events, struct http_exchange *exchange,
                    const struct events_wish *wish);
 
-/* Now and then, for those who are behind, and those whose token has expired. */
-void events_step(struct events *events, int64_t now_ms);
+/* Now and then, for those who are behind, and those whose token has expired. It takes hardly longer
+ * than `time_ns`; 0 or less: nobody who is behind is served. */
+void events_step(struct events *events, int64_t now_ms, int64_t time_ns);
+/* Whether somebody is: then it is to be called soon again. */
+bool events_any_behind(const struct events *events);
 
 /* Streams end: whoever is still allowed to comes back. */
 void events_end_all(struct events *events);

@@ -8,8 +8,11 @@
 #define EVENTS_PIECE_BYTES (64u << 10)  /* what is put together at once */
 #define VIEW_BUCKETS       4096u
 #define NAME_CACHE         256u
+#define BATCHES            16u          /* put together for those who are behind, kept */
 
+struct core_watch;
 struct http_stream;
+struct piece;
 struct watcher;
 
 /* In one piece of memory: the tenant with its NUL, what operators see, what the tenant does. */
@@ -61,6 +64,13 @@ struct watcher {
         int64_t until_ms;
 };
 
+/* What a view wants of the events from one id to another. */
+struct batch {
+        const struct view *view;        /* NULL: a free slot */
+        uint64_t from, until;
+        struct piece *piece;            /* held; may be empty */
+};
+
 struct known_name {
         uint64_t workload;
         char name[256], tenant[TENANT_PATH_MAX], user[64];
@@ -79,6 +89,7 @@ struct events {
         uint32_t place;                 /* ... and how many have come */
         struct text all, own;           /* scratch */
         struct text piece;
+        struct batch batches[BATCHES];  /* by hash of view and `from` */
         struct view *views, *dirty;
         struct view_link **buckets;     /* by hash of what they want */
         struct watcher *watchers, *behind;
@@ -102,7 +113,31 @@ void view_write(enum event_view kind, const struct event *event, struct text *te
 /* To every view that wants it, and has who is up to date. */
 void views_deliver(struct events *events, const struct event *event);
 void views_flush(struct events *events);         /* what is pending, of all */
-void view_flush(struct view *view);             /* events.c */
+
+/* ---- events_ring.c ---- */
+
+extern const struct core_watch events_core_watch;       /* without its argument */
+/* The first id behind that record. */
+uint64_t event_id_after(uint64_t seq);
+/* From here on events are kept, if they were not before. */
+void ring_begin(struct events *events);
+/* The one at that place, from the oldest; the place of the first one of that id or a later one. */
+struct event *ring_at(const struct events *events, uint32_t at);
+uint32_t ring_find(const struct events *events, uint64_t id);
+void ring_drop_oldest(struct events *events);
+
+/* ---- events_watch.c ---- */
+
+void watcher_move(struct watcher *watcher, enum watcher_state state);
+void watcher_end(struct watcher *watcher);
+/* What comes next for one who is behind, if its stream takes it. False: it did not get on. */
+bool watcher_catch_up(struct watcher *watcher);
+/* More came at once than the ring holds: everybody reads it from the log. */
+void watchers_fall_behind(struct events *events);
+void view_flush(struct view *view);             /* what is pending */
+void events_flush_if_due(struct events *events);
+/* Before the view goes; NULL: all. */
+void batches_forget(struct events *events, const struct view *view);
 
 /* ---- events_log.c ---- */
 

@@ -17,7 +17,7 @@
 #include "store/log.h"
 #include "store/objects.h"
 
-#define RECORDS_AT_ONCE 256
+#define RECORDS_AT_ONCE 64        /* a watcher that reads the log has its turn no longer */
 
 /* ---- making one ---- */
 

@@ -213,6 +213,7 @@ void view_release(struct view *view)
                         *at = view->next_dirty;
                         break;
                 }
+        batches_forget(events, view);
         leave_all(view);
         if (view->next)
                 view->next->previous = view->previous;

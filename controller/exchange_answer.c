@@ -137,6 +137,7 @@ static bool add_document(json_t *json, struct live *live, const struct work *wor
                 return false;
         json_t *detail = json_loads(copy->object.detail, 0, NULL);
         (void)json_object_set(json, "run_as", json_object_get(detail, "run_as"));
+        (void)json_object_set(json, "array_index", json_object_get(detail, "array_index"));
         json_decref(detail);
         bool read = submission_read_again(live->core, &copy->object, &submission, NULL) == 0;
         if (read) {

@@ -8,12 +8,11 @@
 #include "net/problem.h"
 #include "net/routes.h"
 
-/* Its method and target: by them, and its body, it is known again. */
-static void set_head(struct guarded *guarded, const struct http_exchange *exchange)
+void guarded_head(const struct http_exchange *exchange, char ret_head[GUARDED_HEAD_MAX])
 {
         const char *query = http_query(exchange);
 
-        (void)snprintf(guarded->head, sizeof guarded->head, "%s %s%s%s",
+        (void)snprintf(ret_head, GUARDED_HEAD_MAX, "%s %s%s%s",
                        http_method_name(http_method(exchange)), http_path(exchange),
                        query[0] ? "?" : "", query);
 }
@@ -40,7 +39,7 @@ void guarded_serve(struct http_exchange *exchange, void *arg)
         size_t size;
         const char *body = http_body(exchange, &size);
 
-        set_head(guarded, exchange);
+        guarded_head(exchange, guarded->head);
         if (is_held(guarded, exchange, body, size))
                 return;
         crash_enter(CRASH_REQUEST, guarded->head, body, size);

@@ -11,6 +11,9 @@ struct routes;
 
 #define GUARDED_HEAD_MAX 2048           /* of method and target; the rest tells none apart */
 
+/* Its method and target: by them, and its body, it is known again. */
+void guarded_head(const struct http_exchange *exchange, char ret_head[GUARDED_HEAD_MAX]);
+
 struct guarded {
         struct routes *routes;          /* borrowed */
         struct quarantine *quarantine;  /* borrowed */

@@ -47,22 +47,6 @@ static int keep_document(struct live *live, struct act *act, enum object_kind ki
 
 /* ---- policy ---- */
 
-static int read_policy(struct live *live, const char *text, struct policy_doc **ret_policy,
-                       struct err *err)
-{
-        const struct doc_node *root;
-        struct doc *doc;
-        int rc = doc_read_yaml("policy", text, strlen(text), &doc, err);
-
-        if (rc)
-                return rc;
-        rc = kind_need(doc, "Policy", &root, err);
-        if (rc == 0)
-                rc = policy_doc_decode(root, core_models(live->core), live->pool, ret_policy, err);
-        doc_free(doc);
-        return rc;
-}
-
 static void list_warnings(const struct policy_doc *policy, struct document_put *put)
 {
         put->warnings = json_array();
@@ -115,7 +99,7 @@ int live_put_policy(struct live *live, struct act *act, struct document_put *put
         if (rc == 0 && !put->is_whole)
                 return live_put_with_beside(live, act, BESIDE_RESERVATION, put, err);
         if (rc == 0)
-                rc = read_policy(live, put->text, &policy, err);
+                rc = policy_doc_read(put->text, core_models(live->core), live->pool, &policy, err);
         if (rc)
                 return rc;
         list_warnings(policy, put);

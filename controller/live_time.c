@@ -2,8 +2,8 @@
 #include "controller/live.h"
 
 #include <stdio.h>
-#include <time.h>
 
+#include "base/time.h"
 #include "controller/live_impl.h"
 #include "controller/nodes.h"
 #include "controller/simulated.h"
@@ -18,12 +18,7 @@ static void ignore(void *arg, int rc, const struct err *err)
 
 int64_t live_steady_ms(const struct live *live)
 {
-        struct timespec now;
-
-        if (live->steady_ms)
-                return live->steady_ms(live->steady_arg);
-        (void)clock_gettime(CLOCK_BOOTTIME, &now);
-        return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+        return live->steady_ms ? live->steady_ms(live->steady_arg) : time_lease_ms();
 }
 
 /* Whose lease is over: what stops at its lease is gone, and waits again; what continues keeps its

@@ -24,7 +24,8 @@ static const char help[] =
         "\n"
         "  --store FILE          the pool's store, made when there is none\n"
         "  --listen WHERE        unix:PATH, or tcp:ADDRESS:PORT; several may be given\n"
-        "                        (default unix:/run/berth/berthd.sock)\n"
+        "                        (default: the service manager's sockets, else\n"
+        "                        unix:/run/berth/berthd.sock)\n"
         "  --tls-cert FILE, --tls-key FILE\n"
         "                        certificate and key (PEM) for tcp; without them tcp is for this\n"
         "                        machine only\n"
@@ -236,8 +237,6 @@ int main(int argc, char **argv)
                 (void)err_set(&err, ERR_INPUT, "--client-ca needs --tls-cert and --tls-key");
         if (err.code != ERR_OK)
                 return wrong(&err);
-        if (options.listens_count == 0)
-                options.listens[options.listens_count++] = "unix:/run/berth/berthd.sock";
         if (daemon_run(&options, &err) == 0)
                 return EXIT_SUCCESS;
         fprintf(stderr, "berthd: %s\n", err.text);

@@ -6,7 +6,6 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/time.h"
 #include "controller/explained.h"
 #include "engine/explain.h"
 #include "engine/memo.h"
@@ -19,7 +18,6 @@
 #include "store/objects.h"
 #include "store/snapshot.h"
 
-#define SNAPSHOTS_MAX 64u
 #define PIECE_RECORDS 20000u            /* read at once: the WAL cannot be reused meanwhile */
 
 /* ---- where the time lies in the log ---- */
@@ -27,7 +25,7 @@
 struct span {
         struct store *view;
         uint64_t base_seq, head_seq;
-        struct snapshot snapshots[SNAPSHOTS_MAX];       /* newest first */
+        struct snapshot snapshots[SNAPSHOT_KEPT_MAX];       /* newest first */
         size_t snapshots_count;
 };
 
@@ -39,7 +37,8 @@ static int find_span(struct store *view, struct span *ret, struct err *err)
         if (rc == 0)
                 rc = log_base(view, &base, err);
         if (rc == 0)
-                rc = snapshot_list(view, ret->snapshots, SNAPSHOTS_MAX, &ret->snapshots_count, err);
+                rc = snapshot_list(view, ret->snapshots, SNAPSHOT_KEPT_MAX, &ret->snapshots_count,
+                                   err);
         if (rc)
                 return rc;
         ret->view = view;
@@ -115,26 +114,15 @@ static int fail_too_old(const struct span *span, struct err *err)
 
 /* ---- the pool of then ---- */
 
-struct follow {
-        const struct past_limits *limits;
-        int64_t until_ns;
-};
-
 /* At each record: cheap. */
-static int may_go_on(const struct follow *follow, uint64_t seq, struct err *err)
+static int may_go_on(const struct past_limits *limits, uint64_t seq, struct err *err)
 {
-        if (follow->limits->ends && atomic_load(follow->limits->ends))
-                return err_set(err, ERR_CANCELLED, "nobody waits for the answer any more");
-        if (seq % 64 == 0 && time_monotonic_ns() > follow->until_ns)
-                return err_set(err, ERR_RANGE,
-                               "this takes longer than %" PRId64 " s: the snapshot before that "
-                               "time is too far back, or the machine too busy. Ask for a later "
-                               "time",
-                               follow->limits->ms_max / 1000);
+        if (limits->stops && seq % 64 == 0 && limits->stops(limits->stops_arg))
+                return err_set(err, ERR_CANCELLED, "the answer was given up");
         return 0;
 }
 
-static int follow_piece(const struct follow *follow, struct store *view, uint64_t to_seq,
+static int follow_piece(const struct past_limits *limits, struct store *view, uint64_t to_seq,
                         struct log_pool *pool, struct err *err)
 {
         struct log_cursor *cursor;
@@ -144,7 +132,7 @@ static int follow_piece(const struct follow *follow, struct store *view, uint64_
         if (rc)
                 return rc;
         for (unsigned n = 0; rc == 0 && n < PIECE_RECORDS && pool->seq < to_seq; n++) {
-                rc = may_go_on(follow, pool->seq, err);
+                rc = may_go_on(limits, pool->seq, err);
                 if (rc == 0)
                         rc = log_next(cursor, &record, err);
                 if (rc == 0)
@@ -188,11 +176,20 @@ static int restore(const struct span *span, uint64_t seq, int64_t at_ms,
         return 0;
 }
 
+/* What was read was removed meanwhile: then that is what is told. */
+static int was_pruned(const struct span *before, int rc, struct err *err)
+{
+        struct span *now = mem_new(1, sizeof *now);
+
+        if (now && find_span(before->view, now, NULL) == 0 && now->base_seq > before->base_seq)
+                rc = fail_too_old(now, err);
+        mem_free(now);
+        return rc;
+}
+
 int past_pool(struct store *view, int64_t at_ms, const struct past_limits *limits,
               struct log_pool *ret_pool, struct err *err)
 {
-        const struct follow follow = {.limits = limits,
-                                      .until_ns = time_monotonic_ns() + limits->ms_max * 1000000};
         struct span *span = mem_new(1, sizeof *span);
         struct log_pool pool = {0};
         uint64_t seq = 0;
@@ -203,13 +200,15 @@ int past_pool(struct store *view, int64_t at_ms, const struct past_limits *limit
         if (rc == 0 && seq == 0)
                 rc = fail_too_old(span, err);
         if (rc == 0)
-                rc = may_go_on(&follow, 0, err);
+                rc = may_go_on(limits, 0, err);
         if (rc == 0)
                 rc = log_pool_new(NULL, &pool, err);
         if (rc == 0)
                 rc = restore(span, seq, at_ms, limits, &pool, err);
         while (rc == 0 && pool.seq < seq)
-                rc = follow_piece(&follow, view, seq, &pool, err);
+                rc = follow_piece(limits, view, seq, &pool, err);
+        if (rc && rc != -ERR_CANCELLED && span && span->view)
+                rc = was_pruned(span, rc, err);
         mem_free(span);
         if (rc)
                 log_pool_done(&pool);

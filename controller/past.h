@@ -7,19 +7,17 @@
  */
 #pragma once
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "engine/tenancy.h"
+#include "store/store.h"
 
 struct err;
 struct log_pool;
-struct store;
 
 #define PAST_RECORDS_MAX UINT64_C(2000000)      /* from a snapshot to the time asked for */
-#define PAST_MS_MAX      INT64_C(45000)         /* of work at one answer; clients wait for 60 s */
 
 struct past_question {
         int64_t at_ms;
@@ -32,13 +30,13 @@ struct past_question {
 
 struct past_limits {
         uint64_t records_max;
-        int64_t ms_max;
-        const atomic_bool *ends;        /* becomes true: give up. NULL: nobody does */
+        store_stops *stops;             /* true: it is given up. NULL: it never is */
+        void *stops_arg;
 };
 
 /* The pool after the last record that is not younger than `at_ms`; ended by log_pool_done().
  * 0, -ERR_NOT_FOUND (before all that the log keeps: the sentence names the oldest time), -ERR_RANGE
- * (too many records lie between, or it takes too long), -ERR_CANCELLED, -ERR_INPUT (a log that this
+ * (too many records lie between), -ERR_CANCELLED (`stops`), -ERR_INPUT (a log that this
  * version cannot read), -ERR_IO, -ERR_NOMEM. */
 int past_pool(struct store *view, int64_t at_ms, const struct past_limits *limits,
               struct log_pool *ret_pool, struct err *err);

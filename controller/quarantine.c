@@ -63,6 +63,9 @@ void quarantine_read_about(struct quarantine_entry *entry)
 {
         take_text(entry->about, "kind", entry->kind, sizeof entry->kind);
         take_text(entry->about, "what", entry->what, sizeof entry->what);
+        take_text(json_array_get(json_object_get(entry->about, "crashes"),
+                                 quarantine_crashes_of(entry) - 1),
+                  "by", entry->by, sizeof entry->by);
         entry->first_ms = quarantine_crash_ms(entry, 0);
         entry->last_ms = quarantine_crash_ms(entry, quarantine_crashes_of(entry) - 1);
 }

@@ -52,7 +52,8 @@ struct quarantine_entry {
         bool is_new;                    /* this start has read of a crash by it */
         int64_t first_ms, last_ms;      /* crashes */
         char kind[QUARANTINE_KIND_MAX]; /* "submitted"; "POST /v1/workloads", cut */
-        char what[QUARANTINE_WHAT_MAX]; /* "workload 'llama' of research" */
+        char what[QUARANTINE_WHAT_MAX]; /* "'llama' of research"; "?by=day&tenant=web" */
+        char by[CRASH_BY_MAX];          /* who asked, the last time; "": nobody, or unknown */
         json_t *about;                  /* as it is kept: with the crashes */
 };
 
@@ -88,6 +89,6 @@ uint64_t quarantine_refused(const struct quarantine *quarantine);       /* ... a
 struct quarantine_marks quarantine_mark(enum crash_of of, const char *head, size_t head_size,
                                         const char *body, size_t size);
 bool quarantine_is_same(const struct quarantine_marks *a, const struct quarantine_marks *b);
-/* In words: "workload 'llama' of research", "workload 17"; "" where there is nothing to say. */
-void quarantine_what(enum crash_of of, const char *body, size_t size, char *ret_what,
-                     size_t what_size);
+/* In words: "'llama' of research", "workload 17", the query of a request; "" where there is nothing
+ * to say. */
+void quarantine_what(const struct crash_record *record, char *ret_what, size_t what_size);

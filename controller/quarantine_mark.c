@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "controller/quarantine.h"
+#include "net/uri.h"
 
 /* A workload that is submitted again gets another number; so does what waits for it, and a start
  * that was said as "in an hour" is another one. */
@@ -93,30 +94,55 @@ static void scalar_of(const struct doc_node *root, const char *key, char buf[STR
         (void)str_show(raw ? raw : "", buf);
 }
 
-static void of_document(const char *text, char *ret_what, size_t size)
+static void of_document(const char *text, size_t size, char *ret_what, size_t what_size)
 {
         char name[STR_SHOW_MAX], tenant[STR_SHOW_MAX];
         struct doc *doc;
 
-        if (doc_read_yaml("document", text, strlen(text), &doc, NULL) < 0)
+        if (doc_read_yaml("document", text, size, &doc, NULL) < 0)
                 return;
         scalar_of(doc_root(doc, 0), "name", name);
         scalar_of(doc_root(doc, 0), "tenant", tenant);
-        (void)snprintf(ret_what, size, "'%s'%s%s", name, tenant[0] ? " of " : "", tenant);
+        if (name[0])
+                (void)snprintf(ret_what, what_size, "'%s'%s%s", name, tenant[0] ? " of " : "",
+                               tenant);
         doc_free(doc);
 }
 
-void quarantine_what(enum crash_of of, const char *body, size_t size, char *ret_what,
-                     size_t what_size)
+static void of_input(const struct crash_record *record, char *ret_what, size_t what_size)
 {
-        json_t *input = of == CRASH_INPUT ? json_loadb(body, size, 0, NULL) : NULL;
+        json_t *input = json_loadb(record->body, record->body_size, 0, NULL);
         const char *document = json_string_value(json_object_get(input, "document"));
         json_int_t workload = json_integer_value(json_object_get(input, "workload"));
 
-        ret_what[0] = '\0';
         if (document)
-                of_document(document, ret_what, what_size);
+                of_document(document, strlen(document), ret_what, what_size);
         else if (workload > 0)
                 (void)snprintf(ret_what, what_size, "workload %" JSON_INTEGER_FORMAT, workload);
         json_decref(input);
+}
+
+/* What its document is called, or what it asks for behind its path. */
+static void of_request(const struct crash_record *record, char *ret_what, size_t what_size)
+{
+        const char *query = memchr(record->head, '?', record->head_size);
+        char text[QUARANTINE_WHAT_MAX], shown[STR_SHOW_MAX];
+
+        if (record->body_size > 0)
+                of_document(record->body, record->body_size, ret_what, what_size);
+        if (ret_what[0] || !query)
+                return;
+        size_t size = record->head_size - (size_t)(query - record->head);
+        if (uri_decode(query, size, true, text, sizeof text, NULL) < 0)
+                (void)snprintf(text, sizeof text, "%.*s", (int)size, query);
+        (void)snprintf(ret_what, what_size, "%s", str_show(text, shown));
+}
+
+void quarantine_what(const struct crash_record *record, char *ret_what, size_t what_size)
+{
+        ret_what[0] = '\0';
+        if (record->of == CRASH_INPUT)
+                of_input(record, ret_what, what_size);
+        else if (record->of == CRASH_REQUEST)
+                of_request(record, ret_what, what_size);
 }

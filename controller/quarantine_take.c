@@ -50,10 +50,11 @@ static json_t *text_of(const char *bytes, size_t size, size_t size_max)
 
 static json_t *about_crash(const struct crash_record *record)
 {
-        return json_pack("{s:I,s:s,s:o,s:o}", "at_ns", (json_int_t)record->at_ns, "signal",
+        return json_pack("{s:I,s:s,s:o,s:o,s:o}", "at_ns", (json_int_t)record->at_ns, "signal",
                          signal_name(record->signal), "version",
                          text_of(record->version, record->version_size, 64), "stack",
-                         text_of(record->stack, record->stack_size, QUARANTINE_STACK_MAX));
+                         text_of(record->stack, record->stack_size, QUARANTINE_STACK_MAX), "by",
+                         text_of(record->by, record->by_size, CRASH_BY_MAX - 1));
 }
 
 static bool is_known(const struct quarantine_entry *entry, int64_t at_ns)
@@ -78,6 +79,16 @@ static bool is_private(const struct crash_record *record)
                memmem(record->head, record->head_size, path, strlen(path));
 }
 
+/* Of a request without its query: what is known again begins with it. */
+static size_t kind_size(const struct crash_record *record)
+{
+        const char *query = record->of == CRASH_REQUEST
+                                    ? memchr(record->head, '?', record->head_size)
+                                    : NULL;
+
+        return query ? (size_t)(query - record->head) : record->head_size;
+}
+
 /* With an empty list of crashes. NULL: out of memory. */
 static json_t *about_new(const struct quarantine *quarantine, const struct crash_record *record)
 {
@@ -88,14 +99,16 @@ static json_t *about_new(const struct quarantine *quarantine, const struct crash
 
         if (!node)
                 node = json_object_get(json_object_get(input, "desc"), "name");
-        quarantine_what(record->of, record->body, record->body_size, what, sizeof what);
+        what[0] = '\0';
+        if (!is_private(record))
+                quarantine_what(record, what, sizeof what);
         if (record->of == CRASH_INPUT && json_is_integer(node) && json_integer_value(node) >= 0 &&
             json_integer_value(node) < vocab_count(vocab, VOCAB_NAMES))
                 (void)snprintf(what, sizeof what, "node '%.100s'",
                                vocab_name_text(vocab, (uint32_t)json_integer_value(node)));
         json_decref(input);
         return json_pack("{s:o,s:s,s:[],s:o}", "kind",
-                         text_of(record->head, record->head_size, QUARANTINE_KIND_MAX - 1), "what",
+                         text_of(record->head, kind_size(record), QUARANTINE_KIND_MAX - 1), "what",
                          what, "crashes", "input",
                          text_of(record->body, is_private(record) ? 0 : record->body_size,
                                  QUARANTINE_SHOWN_MAX));

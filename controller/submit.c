@@ -287,12 +287,12 @@ int submission_check_limits(struct core *core, const struct submission *submissi
 /* ---- deciding ---- */
 
 static int keep(struct act *act, struct core *core, const struct submission *submission,
-                const struct who *who, uint64_t id, uint32_t number, bool refused,
+                const struct who *who, uint64_t id, uint32_t number, uint32_t index, bool refused,
                 struct err *err)
 {
         const struct workload_doc *document = submission->document;
         const struct tenancy *tenancy = core_tenancy(core);
-        char detail[96];
+        char detail[128], task[32] = "";
         struct object object = {.kind = OBJECT_WORKLOAD,
                                 .id = id,
                                 .tenant = document->tenant,
@@ -310,7 +310,10 @@ static int keep(struct act *act, struct core *core, const struct submission *sub
 
         /* Names of local users need no escape: access.h takes them from the policy, or the
          * system. */
-        (void)snprintf(detail, sizeof detail, "{\"run_as\":\"%s\"}", who->run_as);
+        if (document->array_last > 0)
+                (void)snprintf(task, sizeof task, ",\"array_index\":%" PRIu32,
+                               document->array_first + index);
+        (void)snprintf(detail, sizeof detail, "{\"run_as\":\"%s\"%s}", who->run_as, task);
         if (!document->class_name[0] && tenancy)
                 object.class = tenancy->classes[tenancy->default_class].name;
         return core_put(act, &object, err);
@@ -342,7 +345,7 @@ static bool was_refused(const struct act *act, uint64_t id)
 }
 
 static int submit_one(struct act *act, struct core *core, const struct submission *submission,
-                      const struct who *who, const struct request *request,
+                      const struct who *who, const struct request *request, uint32_t index,
                       const struct core_document *document, bool *ret_refused, struct err *err)
 {
         const struct workload_doc *doc = submission->document;
@@ -360,7 +363,8 @@ static int submit_one(struct act *act, struct core *core, const struct submissio
         if (rc || *ret_refused)
                 works_drop(core_works(core), request->workload);
         return rc ? rc
-                  : keep(act, core, submission, who, request->workload, number, *ret_refused, err);
+                  : keep(act, core, submission, who, request->workload, number, index, *ret_refused,
+                         err);
 }
 
 /* Whether tables and one batch have room for all of it: each workload is two records and keeps a
@@ -413,7 +417,7 @@ int submission_decide_some(struct act *act, struct core *core, const struct subm
                 int rc = request_of(core, submission, &waits, submitted.first_id, number, i,
                                     &request, err);
                 if (rc == 0)
-                        rc = submit_one(act, core, submission, who, &request,
+                        rc = submit_one(act, core, submission, who, &request, i,
                                         i == 0 ? &document : NULL, &refused, err);
                 if (rc) {
                         if (core_facts_any(act))

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "controller/access.h"
@@ -74,6 +75,20 @@ static bool all_run(const struct work *work)
         return true;
 }
 
+int view_state_check(const char *word, struct err *err)
+{
+#define X(name, word) word,
+        static const char *const words[] = {"live", "all", VIEW_STATES(X)};
+#undef X
+        char near[STR_NEAR_MAX], show[STR_SHOW_MAX];
+
+        for (size_t w = 0; w < ARRAY_LEN(words); w++)
+                if (str_equal(words[w], word))
+                        return 0;
+        return err_set(err, ERR_INPUT, "query 'state': there is no '%s'; %s", str_show(word, show),
+                       str_near(words, ARRAY_LEN(words), word, near, sizeof near));
+}
+
 const char *view_state(const struct live *live, const struct work *work)
 {
         const struct state *state = core_state(live->core);
@@ -103,20 +118,6 @@ static bool lies_silent(const struct state *state, uint64_t id)
                 if (node_is_down(&state->nodes[state->members[at].node]))
                         return true;
         return false;
-}
-
-/* Of what is placed: what the engine's explanation does not know; NULL: nothing. */
-static const char *trouble_of(const struct state *state, uint64_t id)
-{
-        uint32_t slot = state_workload(state, id);
-
-        if (slot != NONE && workload_is_torn(state, &state->workloads[slot]))
-                return "A part of it is lost: a device broke, or its node was given up. What is "
-                       "left is being ended, and then it waits again.";
-        if (lies_silent(state, id))
-                return "Its node is silent. It keeps its place until the node is back, or an "
-                       "operator gives it up.";
-        return NULL;
 }
 
 static json_t *places_of(const struct live *live, const struct work *work, uint32_t slot)
@@ -189,19 +190,34 @@ static void add_live(struct live *live, json_t *json, const struct work *work, u
         add_notice(json, workload);
 }
 
+static const char *summary_of(struct live *live, const struct work *work,
+                              const struct explanation *record, char text[EXPLAIN_TEXT_MAX])
+{
+        const struct explain_names names = names_of(live);
+        const struct state *state = core_state(live->core);
+        uint32_t slot = state_workload(state, work->id);
+
+        if (slot != NONE && workload_is_torn(state, &state->workloads[slot]))
+                return "A part of it is lost: a device broke, or its node was given up. What is "
+                       "left is being ended, and then it waits again.";
+        if (lies_silent(state, work->id))
+                return "Its node is silent. It keeps its place until the node is back, or an "
+                       "operator gives it up.";
+        if (str_equal(view_state(live, work), "starting"))
+                return "It has its place, and its processes are being started.";
+        return explain_summary(record, &names, text);
+}
+
 /* Why it waits; the record is large. */
 static void add_verdict(struct live *live, json_t *json, const struct work *work)
 {
         struct explanation *record = mem_new(1, sizeof *record);
-        const struct explain_names names = names_of(live);
-        const char *trouble = trouble_of(core_state(live->core), work->id);
         char text[EXPLAIN_TEXT_MAX];
 
         if (record && explain(core_memo(live->core), core_state(live->core), work->id,
                               core_now_ms(live->core), record, NULL) == 0) {
                 view_set(json, "verdict", json_string(verdict_name(record->verdict)));
-                view_set(json, "summary",
-                         json_string(trouble ? trouble : explain_summary(record, &names, text)));
+                view_set(json, "summary", json_string(summary_of(live, work, record, text)));
         }
         mem_free(record);
 }

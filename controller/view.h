@@ -9,6 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/model.h"
+#include "engine/tenancy.h"
+
+struct err;
 struct live;
 struct node_entry;
 struct object;
@@ -26,8 +30,24 @@ json_t *view_devices(uint64_t units);
 /* A workload, live or ended, from its row (whose texts are not kept). With `full` its places, its
  * document and why it waits. */
 json_t *view_workload(struct live *live, const struct object *object, bool full);
-/* "queued", "held", "starting", "running", "stopping", "cancelling",
- * "quarantined" (it has ended, and to say so has crashed the controller: quarantine.h). */
+/* What a workload may be in: first what lives (view_state()), then how it ended (ending_state()). */
+#define VIEW_STATES(X)                                                                \
+        X(QUEUED,      "queued")                                                      \
+        X(HELD,        "held")                                                        \
+        X(STARTING,    "starting") /* placed; its processes are not up yet */         \
+        X(RUNNING,     "running")                                                     \
+        X(STOPPING,    "stopping")                                                    \
+        X(CANCELLING,  "cancelling")                                                  \
+        X(QUARANTINED, "quarantined") /* its end has crashed the controller */         \
+        X(SUCCEEDED,   "succeeded")                                                   \
+        X(FAILED,      "failed")                                                      \
+        X(CANCELLED,   "cancelled")                                                   \
+        X(TIMED_OUT,   "timed_out")                                                   \
+        X(LOST,        "lost")                                                        \
+        X(STOPPED,     "stopped")                                                     \
+        X(REFUSED,     "refused")
+/* 0, or -ERR_INPUT with near words: "live" and "all" are words of lists, too. */
+int view_state_check(const char *word, struct err *err);
 const char *view_state(const struct live *live, const struct work *work);
 
 json_t *view_queue(struct live *live, const char *tenant, uint32_t limit);
@@ -36,6 +56,13 @@ json_t *view_pool(struct live *live, bool sees_all);
 /* The process beside it: {"up", "starts", "silent_ms", "trouble"}, or null where there is none. */
 json_t *view_worker(const struct live *live);
 json_t *view_node(struct live *live, const struct node_entry *node, bool who);
+/* Which nodes are asked for; "": any. */
+struct view_node_wish {
+        char model[MODEL_NAME_MAX], plane[TENANCY_WORD_MAX], state[16];
+};
+bool view_node_is(const struct live *live, const struct node_entry *node,
+                  const struct view_node_wish *wish);
+int view_node_state_check(const char *word, struct err *err);   /* 0, or -ERR_INPUT */
 json_t *view_tenants(struct live *live, const char *tenant);
 /* What is reserved; of one tenant and those below it (NULL: of all). */
 json_t *view_reservations(struct live *live, const char *tenant);

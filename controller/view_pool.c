@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/text.h"
@@ -88,6 +89,16 @@ static json_t *count_alerts(const struct live *live)
                          (json_int_t)figures.unacknowledged);
 }
 
+static json_t *frozen_planes(const struct state *state)
+{
+        json_t *names = json_array();
+
+        for (uint32_t p = 0; p < state->frozen_planes_count; p++)
+                (void)json_array_append_new(
+                        names, json_string(vocab_text(state->vocab, state->frozen_planes[p])));
+        return names;
+}
+
 json_t *view_pool(struct live *live, bool sees_all)
 {
         const struct state *state = core_state(live->core);
@@ -118,6 +129,7 @@ json_t *view_pool(struct live *live, bool sees_all)
         view_set(json, "running",
             json_integer((json_int_t)(state->workload_slots.used - state->waiting)));
         view_set(json, "frozen", json_boolean(state->frozen));
+        view_set(json, "frozen_planes", frozen_planes(state));
         view_set(json, "plan", plan_of(live));
         view_set(json, "policy_revision", json_integer((json_int_t)core_policy_revision(live->core)));
         view_set(json, "pool_revision", json_integer((json_int_t)live->pool_revision));
@@ -215,17 +227,73 @@ static json_t *devices_of(struct live *live, uint32_t number, bool who)
         return list;
 }
 
+#define NODE_WORDS(X)                                                           \
+        X(EXPECTED,    "expected")      /* its agent has not spoken yet */      \
+        X(DOWN,        "down")                                                  \
+        X(DRAINED,     "drained")                                               \
+        X(DRAINING,    "draining")                                              \
+        X(MAINTENANCE, "maintenance")                                           \
+        X(FROZEN,      "frozen")                                                \
+        X(UP,          "up")
+
+enum node_word {
+#define X(name, word) WORD_##name,
+        NODE_WORDS(X)
+#undef X
+        WORDS_END
+};
+
+static const char *const node_words[] = {
+#define X(name, word) [WORD_##name] = word,
+        NODE_WORDS(X)
+#undef X
+};
+
 static const char *node_word(const struct node *node)
 {
+        enum node_word word = WORD_UP;
+
         if (!node)
-                return "expected";      /* its agent has not spoken yet */
-        if (node_is_down(node))
-                return "down";
-        if (node->desc.drained)
-                return node->first_member == NONE ? "drained" : "draining";
-        if (node->closed)
-                return "maintenance";
-        return node->frozen ? "frozen" : "up";
+                word = WORD_EXPECTED;
+        else if (node_is_down(node))
+                word = WORD_DOWN;
+        else if (node->desc.drained)
+                word = node->first_member == NONE ? WORD_DRAINED : WORD_DRAINING;
+        else if (node->closed)
+                word = WORD_MAINTENANCE;
+        else if (node->frozen)
+                word = WORD_FROZEN;
+        return node_words[word];
+}
+
+int view_node_state_check(const char *word, struct err *err)
+{
+        char near[STR_NEAR_MAX], show[STR_SHOW_MAX];
+
+        for (size_t w = 0; w < WORDS_END; w++)
+                if (str_equal(node_words[w], word))
+                        return 0;
+        return err_set(err, ERR_INPUT, "query 'state': there is no '%s'; %s", str_show(word, show),
+                       str_near(node_words, WORDS_END, word, near, sizeof near));
+}
+
+static bool is_or_any(const char *wish, const char *text)
+{
+        return !wish[0] || str_equal(wish, text);
+}
+
+bool view_node_is(const struct live *live, const struct node_entry *entry,
+                  const struct view_node_wish *wish)
+{
+        const struct state *state = core_state(live->core);
+        uint32_t number = state_node(state, entry->desc.name);
+        const struct node *node = number == NONE ? NULL : &state->nodes[number];
+        const struct node_desc *desc = node ? &node->desc : &entry->desc;
+
+        return is_or_any(wish->state, node_word(node)) &&
+               is_or_any(wish->plane, vocab_text(state->vocab, desc->plane)) &&
+               is_or_any(wish->model,
+                         desc->devices ? model_get(state->models, desc->model)->name : "");
 }
 
 static void add_agent(json_t *json, const struct live *live, const struct node_entry *entry)

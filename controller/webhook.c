@@ -8,12 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/cond.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "net/client.h"
 
 #define URL_MAX 256
@@ -41,19 +42,6 @@ struct webhook {
         struct client *client;          /* of the try under way; NULL: none */
         bool is_ending;
 };
-
-static int64_t clock_ms(clockid_t clock)
-{
-        struct timespec now;
-
-        (void)clock_gettime(clock, &now);
-        return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static int64_t now_ms(void)
-{
-        return clock_ms(CLOCK_REALTIME);
-}
 
 /* ---- signing ---- */
 
@@ -116,7 +104,7 @@ static int add_signature(const struct attempt *attempt, char header[128], struct
                 return 0;
         int rc = read_secret(attempt->secret_file, secret, &size, err);
         if (rc == 0) {
-                webhook_sign(secret, size, now_ms() / 1000, attempt->letter->body,
+                webhook_sign(secret, size, time_wall_ms() / 1000, attempt->letter->body,
                              attempt->letter->size, signature);
                 (void)snprintf(header, 128, "Berth-Signature: %s", signature);
         }
@@ -213,7 +201,7 @@ static void take_result(struct webhook *webhook, const struct attempt *attempt, 
         }
         figures->failed++;
         if (!figures->failing_since_ms)
-                figures->failing_since_ms = now_ms();
+                figures->failing_since_ms = time_wall_ms();
         (void)snprintf(figures->failure, sizeof figures->failure, "%s", err->text);
         letter->refusals = attempt->is_refused ? letter->refusals + 1 : 0;
         if (letter->refusals < WEBHOOK_REFUSALS_MAX)
@@ -230,13 +218,12 @@ static bool may_try(const struct webhook *webhook)
 /* Until so much later, or until it is to end, or goes elsewhere; whoever sets the time of day. */
 static void pause_for(struct webhook *webhook, int64_t ms)
 {
-        int64_t until_ms = clock_ms(CLOCK_MONOTONIC) + ms;
-        const struct timespec until = {until_ms / 1000, until_ms % 1000 * 1000000};
+        int64_t until_ms = time_monotonic_ms() + ms;
         char url[URL_MAX];
 
         memcpy(url, webhook->url, sizeof url);
         while (!webhook->is_ending && str_equal(url, webhook->url) &&
-               pthread_cond_timedwait(&webhook->changed, &webhook->lock, &until) == 0)
+               cond_wait_until(&webhook->changed, &webhook->lock, until_ms))
                 ;
 }
 
@@ -278,16 +265,12 @@ static void *run(void *arg)
 int webhook_new(int64_t pause_ms, struct webhook **ret_webhook, struct err *err)
 {
         struct webhook *webhook = mem_new(1, sizeof *webhook);
-        pthread_condattr_t steady;
 
         if (!webhook)
                 return err_set(err, ERR_NOMEM, "out of memory");
         webhook->pause_ms = pause_ms ? pause_ms : WEBHOOK_PAUSE_MS;
         pthread_mutex_init(&webhook->lock, NULL);
-        pthread_condattr_init(&steady);
-        pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
-        pthread_cond_init(&webhook->changed, &steady);
-        pthread_condattr_destroy(&steady);
+        cond_init(&webhook->changed);
         int rc = pthread_create(&webhook->thread, NULL, run, webhook);
         if (rc) {
                 mem_free(webhook);

@@ -43,11 +43,6 @@ struct worker {
         struct worker_rates rates;
 };
 
-static int64_t now_ms(void)
-{
-        return time_monotonic_ns() / 1000000;
-}
-
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void say(const char *format, ...)
 {
@@ -90,7 +85,7 @@ static void end_process(struct worker *worker, const char *why)
 static void has_ended(uv_process_t *process, int64_t status, int number)
 {
         struct worker *worker = process->data;
-        int64_t lived_ms = now_ms() - worker->started_ms;
+        int64_t lived_ms = time_monotonic_ms() - worker->started_ms;
 
         worker->is_up = false;
         worker->shown.ends++;
@@ -103,7 +98,7 @@ static void has_ended(uv_process_t *process, int64_t status, int number)
                                (int)status);
         if (lived_ms >= LIVED_MS)
                 worker->backoff_ms = BACKOFF_MS;
-        worker->start_at_ms = now_ms() + worker->backoff_ms;
+        worker->start_at_ms = time_monotonic_ms() + worker->backoff_ms;
         if (!worker->is_ending)
                 say("ended: pid=%d after_ms=%" PRId64 " again_in_ms=%" PRId64 " why=\"%s\"",
                     worker->shown.pid, lived_ms, worker->backoff_ms, worker->trouble);
@@ -178,7 +173,7 @@ static void take_line(struct worker *worker, struct act **act, const char *bytes
 
 static bool is_flood(struct worker *worker)
 {
-        int64_t now = now_ms();
+        int64_t now = time_monotonic_ms();
 
         if (now - worker->second_ms >= 1000) {
                 worker->second_ms = now;
@@ -224,7 +219,7 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
 
         (void)buf;
         if (size > 0) {
-                worker->heard_ms = now_ms();
+                worker->heard_ms = time_monotonic_ms();
                 take_bytes(worker, (size_t)size);
         } else if (size < 0) {
                 end_process(worker, "it closed its socket");
@@ -260,7 +255,7 @@ static int spawn(struct worker *worker)
 
 static void start(struct worker *worker)
 {
-        int64_t now = now_ms();
+        int64_t now = time_monotonic_ms();
         int rc = spawn(worker);
 
         worker->started_ms = worker->heard_ms = now;
@@ -287,7 +282,7 @@ static void start(struct worker *worker)
 
 void worker_tick(struct worker *worker)
 {
-        int64_t now = now_ms();
+        int64_t now = time_monotonic_ms();
 
         if (worker->is_ending)
                 return;
@@ -309,7 +304,7 @@ struct worker_shown worker_shown(const struct worker *worker)
 
         shown.is_up = worker->is_up;
         shown.pid = worker->is_up ? shown.pid : 0;
-        shown.silent_ms = worker->is_up ? now_ms() - worker->heard_ms : 0;
+        shown.silent_ms = worker->is_up ? time_monotonic_ms() - worker->heard_ms : 0;
         shown.rss_mib = worker->is_up ? shown.rss_mib : 0;
         shown.trouble = worker->trouble;
         return shown;

@@ -83,11 +83,6 @@ struct run {
         int64_t figures_at_ms, rates_at_ms, foretell_at_ms, foretold_ms;        /* monotonic */
 };
 
-static int64_t now_ms(void)
-{
-        return time_monotonic_ns() / 1000000;
-}
-
 /* Whole lines, without the timer's between them. 0; -1: nobody listens any more. */
 static int say_lines(struct run *run)
 {
@@ -144,7 +139,7 @@ static int plan(struct run *run, struct err *err)
 
 static int foretell(struct run *run, struct err *err)
 {
-        int64_t began_ms = now_ms();
+        int64_t began_ms = time_monotonic_ms();
         unsigned answers = 0;
 
         run->follow.changed = false;
@@ -152,7 +147,7 @@ static int foretell(struct run *run, struct err *err)
         int rc = task_foretell(&run->follow, run->most, &run->cursor, &run->lines, &answers, err);
         end_task(run, rc);
         run->figures.answers += answers;
-        run->foretold_ms = now_ms();
+        run->foretold_ms = time_monotonic_ms();
         run->foretell_at_ms = run->foretold_ms + FORETELL_MS;
         if (rc == -ERR_CANCELLED) {
                 /* The last of them to start made it so long: ask for less, and later. */
@@ -167,11 +162,11 @@ static int foretell(struct run *run, struct err *err)
 
 static int tell_rates(struct run *run, struct err *err)
 {
-        int64_t began_ms = now_ms();
+        int64_t began_ms = time_monotonic_ms();
         int rc = task_rates(&run->follow, run->follow.pool.now_ms, &run->lines, err);
-        int64_t took_ms = now_ms() - began_ms;
+        int64_t took_ms = time_monotonic_ms() - began_ms;
 
-        run->rates_at_ms = now_ms() + RATES_MS + RATES_PART * took_ms;
+        run->rates_at_ms = time_monotonic_ms() + RATES_MS + RATES_PART * took_ms;
         return rc;
 }
 
@@ -180,7 +175,7 @@ static void tell_figures(struct run *run)
         struct worker_follow *follow = &run->follow;
         struct worker_figures *figures = &run->figures;
 
-        run->figures_at_ms = now_ms() + FIGURES_MS;
+        run->figures_at_ms = time_monotonic_ms() + FIGURES_MS;
         figures->seq = follow->pool.seq;
         figures->behind = follow->head_seq - follow->pool.seq;
         figures->arrivals = follow->learned.arrived;
@@ -199,7 +194,7 @@ static void tell_figures(struct run *run)
 /* One thing that is due, now that the log has been followed to its end. */
 static int work(struct run *run, struct err *err)
 {
-        int64_t now = now_ms();
+        int64_t now = time_monotonic_ms();
 
         if (run->follow.plan_due)
                 return plan(run, err);
@@ -217,10 +212,10 @@ static int work(struct run *run, struct err *err)
 static int wait_ms(struct run *run, int64_t ms)
 {
         struct pollfd socket = {.fd = run->options->fd, .events = POLLIN};
-        int64_t until = now_ms() + ms;
+        int64_t until = time_monotonic_ms() + ms;
         char byte;
 
-        for (int64_t left = ms; left >= 0; left = until - now_ms()) {
+        for (int64_t left = ms; left >= 0; left = until - time_monotonic_ms()) {
                 int n = poll(&socket, 1, (int)left);
                 ssize_t got = n > 0 ? recv(socket.fd, &byte, 1, MSG_DONTWAIT) : 1;
                 if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
@@ -240,7 +235,7 @@ static int loop(struct run *run, struct err *err)
                 int rc = more == 0 ? work(run, err) : more < 0 ? more : 0;
                 if (rc < 0)
                         return rc;
-                if (now_ms() >= run->figures_at_ms)
+                if (time_monotonic_ms() >= run->figures_at_ms)
                         tell_figures(run);
                 if (say_lines(run) < 0)
                         return 0;
@@ -302,7 +297,7 @@ int worker_run(const struct worker_run_options *options)
                 return EXIT_FAILURE;            /* and nobody to tell */
         (void)signal(SIGPIPE, SIG_IGN);
         (void)signal(SIGINT, SIG_IGN);          /* of a terminal: berthd ends it */
-        run.rates_at_ms = now_ms() + RATES_FIRST_MS;
+        run.rates_at_ms = time_monotonic_ms() + RATES_FIRST_MS;
         start_timer(options->fd);
         rc = open_all(&run, &err);
         if (rc == 0)

@@ -19,6 +19,15 @@ struct model_table *model_table_new(void)
         return mem_new(1, sizeof(struct model_table));
 }
 
+struct model_table *model_table_copy(const struct model_table *table)
+{
+        struct model_table *copy = model_table_new();
+
+        if (copy)
+                *copy = *table;
+        return copy;
+}
+
 void model_table_free(struct model_table *table)
 {
         mem_free(table);

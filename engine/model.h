@@ -64,6 +64,7 @@ struct model_table;
 
 struct model_table *model_table_new(void);              /* NULL: out of memory */
 void model_table_free(struct model_table *table);       /* NULL is fine */
+struct model_table *model_table_copy(const struct model_table *table);  /* the same */
 
 /* Checks the figures against each other (slices within bounds, placements on
  * the card, units that divide evenly, max_count what slices, starts and media give,

@@ -1,6 +1,7 @@
-/* preempt_impl.h - shared by preempt.c (plans), preempt_search.c (places and victims),
- * preempt_near.c (a required nearness), preempt_known.c (searches that found nothing) and
- * preempt_terms.c (who may be stopped, what it costs). */
+/* preempt_impl.h - shared by preempt.c (plans), preempt_search.c (places and victims of all
+ * members), preempt_node.c (victims on one node), preempt_near.c (a required nearness),
+ * preempt_known.c (searches that found nothing) and preempt_terms.c (who may be stopped, what it
+ * costs). */
 #pragma once
 
 #include "engine/preempt.h"
@@ -118,6 +119,21 @@ bool part_goes(const struct model *model, const struct device_state *device,
                const struct part *part);
 /* A node that was described anew may hold more than it has. */
 bool has_left(uint32_t all, uint32_t held, uint64_t more);
+
+/* preempt_node.c: the node as it is, without the victims chosen so far; then without one more. */
+void spare_node_init(const struct search *search, struct spare_node *node);
+void spare_node_without(const struct search *search, struct spare_node *node, uint32_t slot);
+/* Whether all but devices is enough for one more member. */
+bool spare_node_has_room(const struct search *search, const struct spare_node *node);
+/* Lists who may be stopped on the node into the scratch (`local`); false: out of memory. */
+bool search_list_local(struct search *search, uint32_t node);
+/* Of those listed, marks who is needed for one more member, the least loss first, not more than
+ * `most`; the node is without them then. False, and the node unchanged: not possible. */
+bool search_clear_node(struct search *search, struct spare_node *node, uint64_t most,
+                       uint64_t *ret_cost, struct move *ret_move);
+/* What a member on the node would cost at most `most`: into the node. Out of memory:
+ * search->failed. */
+void search_price_node(struct search *search, struct spare_node *node, uint64_t most);
 
 /* preempt_search.c: whether the node is open to the beneficiary at all. */
 bool search_admits(const struct search *search, uint32_t number);

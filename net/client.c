@@ -334,6 +334,10 @@ int client_failed(const struct client *client, CURLcode code, struct err *err)
                 return err_set(err, ERR_CANCELLED, "%s: %s", where, text);
         case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
                 return err_set(err, ERR_IO, "%s: the server's key is not the pinned one", where);
+        case CURLE_COULDNT_CONNECT:
+                if (client->socket_path)        /* curl would speak of a host and a port */
+                        text = "nobody answers at this socket";
+                return err_set(err, ERR_IO, "%s: %s", where, text);
         default:
                 return err_set(err, ERR_IO, "%s: %s", where, text);
         }

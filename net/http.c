@@ -17,6 +17,8 @@
 /* For the answer's headers and pieces of streams, in the memory MHD has per connection. */
 #define ANSWER_POOL_BYTES 4096
 #define RUNS_PER_TURN     8
+#define SEND_PARTS        16 /* of the time of a loop that is busy, streams may have one */
+#define SEND_NS           500000 /* at one go */
 #define PRIORITIES        "NORMAL:-VERS-ALL:+VERS-TLS1.3"
 
 const struct http_limits http_limits_default = {
@@ -341,8 +343,10 @@ static void start_timers(struct http_server *server)
 
         uv_timer_init(server->loop, &server->sweep);
         uv_idle_init(server->loop, &server->again);
-        server->sweep.data = server->again.data = server;
-        server->handles += 2;
+        uv_timer_init(server->loop, &server->send);
+        server->sweep.data = server->again.data = server->send.data = server;
+        server->handles += 3;
+        share_init(&server->send_share, server->loop, SEND_PARTS, SEND_NS);
         uv_timer_start(&server->sweep, http_sweep, period_ms, period_ms);
 }
 
@@ -454,4 +458,5 @@ void http_free(struct http_server *server)
         }
         uv_close((uv_handle_t *)&server->sweep, timer_closed);
         uv_close((uv_handle_t *)&server->again, timer_closed);
+        uv_close((uv_handle_t *)&server->send, timer_closed);
 }

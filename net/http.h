@@ -31,6 +31,7 @@ struct err;
 struct http_exchange;
 struct http_server;
 struct http_stream;
+struct piece;
 struct uv_loop_s;
 
 #define HTTP_TARGET_MAX         4096 /* bytes of path and query */
@@ -207,6 +208,8 @@ struct http_stream *http_stream_open(struct http_exchange *exchange, const char 
 /* Sends a piece; it is copied. -ERR_FULL: the reader did not keep up and the stream is cut;
  * -ERR_CANCELLED: it was cut or ended before. Never blocks. */
 int http_stream_push(struct http_stream *stream, const void *bytes, size_t size);
+/* The same of a piece that many streams may send: it is held, not copied (piece.h). */
+int http_stream_push_piece(struct http_stream *stream, struct piece *piece);
 
 /* Bytes that wait to be sent: for whoever has more than a reader takes at once. */
 size_t http_stream_waiting(const struct http_stream *stream);

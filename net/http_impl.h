@@ -9,7 +9,8 @@
  * shutdown() of the socket; MHD then sees its end and closes it.
  *
  * While the handler has an exchange, and while a stream has nothing to send, MHD leaves the
- * connection alone (suspended); so it cannot vanish meanwhile.
+ * connection alone (suspended); so it cannot vanish meanwhile. The body of a stream on a plain
+ * connection is written past MHD, which stays suspended until the end of it.
  */
 #pragma once
 
@@ -19,6 +20,7 @@
 #include "base/map.h"
 #include "net/http.h"
 #include "net/rate.h"
+#include "net/share.h"
 
 enum phase {
         PHASE_FIRST,     /* accepted, no request yet */
@@ -74,6 +76,7 @@ struct http_connection {
         struct http_peer peer;
         struct http_certificate *certificate;
         bool is_suspended, certificate_asked;
+        bool has_chunks; /* its request was of HTTP/1.1 */
         enum phase phase;
         int64_t since_ms;
         struct http_connection *previous, *next;
@@ -103,13 +106,28 @@ struct http_listener {
         struct http_listener *next;
 };
 
+/* A chunk of the body that is under way, past MHD: its first line, so many bytes of the pieces, and
+ * the line's end behind them. */
+struct http_chunk {
+        char head[20];
+        uint32_t head_at, head_size;
+        size_t body_left;
+        uint32_t tail_left;
+};
+
 struct http_stream {
         struct http_connection *connection; /* NULL: it is closed */
         http_stream_closed *closed;
         void *arg;
-        char *bytes;
-        size_t head, size, room; /* bytes[head .. head + size) wait */
+        struct piece **pieces; /* a ring of `room`: what waits, each held */
+        uint32_t first, count, room;
+        size_t at;   /* so much of the first one is sent */
+        size_t size; /* that wait, in all */
+        struct http_chunk chunk;
+        struct http_stream *next_sending, *previous_sending;
         bool is_event_stream, is_ended, is_cut;
+        bool is_direct;  /* MHD has sent the answer's head, and leaves the body to us */
+        bool is_sending; /* it stands in the server's queue */
 };
 
 struct http_server {
@@ -129,6 +147,10 @@ struct http_server {
         uint32_t peers_count, peers_max, oldest_peer, newest_peer;
         uv_timer_t sweep;
         uv_idle_t again;    /* MHD has more to do than one run did */
+        uv_timer_t send;    /* streams have more to send than they were let */
+        struct share send_share;
+        struct http_stream *first_sending, *last_sending; /* in turn */
+        uint32_t sending_count;
         uint32_t cut_count; /* connections in PHASE_CUT */
         uint32_t handles;   /* uv handles that are not closed */
         bool run_wanted, is_running, is_draining, is_freed;
@@ -197,6 +219,16 @@ void http_refuse_raw(struct http_connection *connection, unsigned status, const 
 /* http_stream.c */
 void http_stream_detach(struct http_stream *stream);
 void http_stream_heartbeat(struct http_stream *stream);
+/* So many of the first bytes that wait are sent. */
+void http_stream_sent(struct http_stream *stream, size_t size);
+/* MHD looks at the stream again, if it does not by itself. */
+void http_stream_wake(struct http_stream *stream);
+
+/* http_send.c: bodies of streams, written past MHD */
+/* Sends what waits of a direct stream: now, or when its turn comes. */
+void http_send_soon(struct http_stream *stream);
+void http_send_forget(struct http_stream *stream);
+void http_send_again(uv_timer_t *timer);
 
 static inline struct http_connection *http_connection_of(const struct http_exchange *exchange)
 {

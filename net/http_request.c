@@ -345,9 +345,9 @@ enum MHD_Result http_on_request(void *server, struct MHD_Connection *mhd, const 
         (void)server;
         (void)mhd;
         (void)url;
-        (void)version;
         switch (exchange->step) {
         case STEP_HEAD:
+                connection->has_chunks = str_equal(version, MHD_HTTP_VERSION_1_1);
                 exchange->method = http_method_of(method);
                 if (check_head(connection)) {
                         exchange->step = STEP_BODY;

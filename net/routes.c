@@ -37,7 +37,7 @@ static bool same(struct segment a, struct segment b)
         return a.length == b.length && memcmp(a.text, b.text, a.length) == 0;
 }
 
-/* ---- checking the table ---- */
+/* ---- patterns ---- */
 
 static int check_pattern(const char *pattern, struct err *err)
 {
@@ -77,12 +77,58 @@ static bool same_shape(const char *a, const char *b)
         return *b == '\0';
 }
 
+/* ---- queries ---- */
+
+struct names {
+        char text[ROUTE_QUERY_BYTES_MAX]; /* what the names stand in */
+        const char *names[ROUTE_QUERIES_MAX];
+        size_t count;
+};
+
+/* False: too many, or too long. */
+static bool split(const char *list, struct names *ret_names)
+{
+        char *rest = NULL;
+
+        ret_names->count = 0;
+        if (strlen(list) >= sizeof ret_names->text)
+                return false;
+        strcpy(ret_names->text, list);
+        for (char *name = strtok_r(ret_names->text, " ", &rest); name;
+             name = strtok_r(NULL, " ", &rest)) {
+                if (ret_names->count == ROUTE_QUERIES_MAX)
+                        return false;
+                ret_names->names[ret_names->count++] = name;
+        }
+        return true;
+}
+
+int routes_query_check(const struct route *route, const char *query, struct err *err)
+{
+        struct names names;
+
+        if (!route->queries)
+                return 0;
+        bool fits = split(route->queries, &names);
+        assert(fits); /* routes_check() */
+        return query_check(query, names.names, names.count, err);
+}
+
+/* ---- checking the table ---- */
+
 int routes_check(const struct route *routes, size_t count, struct err *err)
 {
+        struct names names;
+
         for (size_t i = 0; i < count; i++) {
                 int rc = check_pattern(routes[i].pattern, err);
                 if (rc < 0)
                         return rc;
+                if (routes[i].queries && !split(routes[i].queries, &names))
+                        return err_set(err, ERR_INPUT,
+                                       "route '%s': at most %d queries in %d bytes",
+                                       routes[i].pattern, ROUTE_QUERIES_MAX,
+                                       ROUTE_QUERY_BYTES_MAX - 1);
                 if ((unsigned)routes[i].method >= HTTP_OTHER || !routes[i].handler)
                         return err_set(err, ERR_INPUT, "route '%s' has no method or no handler",
                                        routes[i].pattern);
@@ -201,7 +247,10 @@ void routes_serve(struct http_exchange *exchange, void *arg)
         if (rc == 0) {
                 assert(match.route);
                 http_operation_set(exchange, match.route->operation);
-                match.route->handler(exchange, &match, table->arg);
+                if (routes_query_check(match.route, http_query(exchange), &err) < 0)
+                        problem_answer(exchange, 0, &err, NULL);
+                else
+                        match.route->handler(exchange, &match, table->arg);
                 return;
         }
         if (!match.allowed || match.route) {

@@ -3,12 +3,10 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/doc.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "engine/accounts.h"
 #include "engine/price.h"
-#include "proto/kind.h"
 #include "proto/log_group.h"
 #include "proto/policy_doc.h"
 
@@ -24,17 +22,9 @@ void log_brought_done(struct log_brought *brought)
 int log_policy_read(const char *text, uint64_t revision, const struct model_table *models,
                     struct policy_doc **ret_policy, struct err *err)
 {
-        const struct doc_node *root;
         struct policy_doc *policy;
-        struct doc *doc;
-        int rc = doc_read_yaml("policy", text, strlen(text), &doc, err);
+        int rc = policy_doc_read(text, models, NULL, &policy, err);
 
-        if (rc)
-                return rc;
-        rc = kind_need(doc, "Policy", &root, err);
-        if (rc == 0)
-                rc = policy_doc_decode(root, models, NULL, &policy, err);
-        doc_free(doc);
         if (rc)
                 return rc;
         policy->tenancy->revision = revision;

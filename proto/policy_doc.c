@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "engine/units.h"
+#include "proto/kind.h"
 #include "proto/policy_impl.h"
 #include "proto/pool_doc.h"
 
@@ -333,6 +334,22 @@ int policy_doc_decode(const struct doc_node *root, const struct model_table *mod
 out:
         mem_free(reader.tenant_nodes);
         policy_doc_free(reader.policy);
+        return rc;
+}
+
+int policy_doc_read(const char *text, const struct model_table *models, const struct pool_doc *pool,
+                    struct policy_doc **ret_policy, struct err *err)
+{
+        const struct doc_node *root;
+        struct doc *doc;
+        int rc = doc_read_yaml("policy", text, strlen(text), &doc, err);
+
+        if (rc)
+                return rc;
+        rc = kind_need(doc, "Policy", &root, err);
+        if (rc == 0)
+                rc = policy_doc_decode(root, models, pool, ret_policy, err);
+        doc_free(doc);
         return rc;
 }
 

@@ -27,12 +27,15 @@ struct policy_doc {
 };
 
 /* Reads the root of one document, and the Reservation documents of the same file. `pool` may be
- * NULL; with it, promises are held against its
- * healthy devices and planes must exist. 0, or -ERR_INPUT, -ERR_RANGE, -ERR_NOT_FOUND, -ERR_EXISTS,
- * -ERR_FULL, -ERR_NOMEM. *ret_policy is freed by policy_doc_free(); unchanged on failure. */
+ * NULL; with it, promises are held against its healthy devices and planes must exist. 0, or
+ * -ERR_INPUT, -ERR_RANGE, -ERR_NOT_FOUND, -ERR_EXISTS, -ERR_FULL, -ERR_NOMEM. *ret_policy is freed
+ * by policy_doc_free(); unchanged on failure. */
 int policy_doc_decode(const struct doc_node *root, const struct model_table *models,
                       const struct pool_doc *pool, struct policy_doc **ret_policy,
                       struct err *err);
+/* The same of a text, which is called "policy" in sentences. */
+int policy_doc_read(const char *text, const struct model_table *models, const struct pool_doc *pool,
+                    struct policy_doc **ret_policy, struct err *err);
 void policy_doc_free(struct policy_doc *policy);        /* NULL is fine */
 
 /* Texts for tables and sentences; each returns `buf`. */

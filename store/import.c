@@ -87,8 +87,8 @@ static int write_snapshot(struct import *import, struct err *err)
         if (memcmp(chain, it->chain, sizeof chain) != 0)
                 return err_set(err, ERR_INPUT, "export: a snapshot that belongs to another log");
         /* Its old ones are wanted too: as many are kept as there are. */
-        return snapshot_write(import->store, it, import->body, import->body_size, UINT32_MAX,
-                              err);
+        return snapshot_write(import->store, it, import->body, import->body_size,
+                              SNAPSHOT_KEEP_NEWEST(UINT32_MAX), err);
 }
 
 static int take_snapshot(void *self, const struct snapshot *snapshot, struct err *err)

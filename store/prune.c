@@ -64,16 +64,8 @@ static int cut(const struct prune *prune, struct store *store, struct err *err)
 static int forget_records(const struct prune *prune, struct store *store, struct err *err)
 {
         uint32_t rows = prune->rows_per_step ? prune->rows_per_step : PRUNE_ROWS_PER_STEP;
-        sqlite3_stmt *statement;
-        int rc = store_statement(store, STATEMENT_RECORDS_FORGET, &statement, err);
 
-        if (rc < 0)
-                return rc;
-        sql_bind_i64(statement, 1, (int64_t)prune->upto_seq);
-        sql_bind_i64(statement, 2, rows);
-        if ((rc = sql_done(statement, err)) < 0)
-                return rc;
-        return sqlite3_changes64(store->db) == rows;
+        return store_forget(store, STATEMENT_RECORDS_FORGET, (int64_t)prune->upto_seq, rows, err);
 }
 
 /* Snapshots before the base can recover nothing any more. 1: there was one. */

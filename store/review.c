@@ -1,13 +1,14 @@
 #include "store/review.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <sqlite3.h>
 
 #include "base/err.h"
 #include "base/text.h"
+#include "store/period.h"
 #include "store/sql.h"
 #include "store/store_impl.h"
+#include "store/sums.h"
 
 int review_check(const struct review_row *row, struct err *err)
 {
@@ -25,31 +26,14 @@ int review_check(const struct review_row *row, struct err *err)
         return 0;
 }
 
-static int put(struct store *store, enum store_statement which, const struct review_row *row,
-               struct err *err)
-{
-        sqlite3_stmt *statement;
-        int rc = store_statement(store, which, &statement, err);
-
-        if (rc < 0)
-                return rc;
-        sql_bind_i64(statement, 1, row->day_ms);
-        sql_bind_text(statement, 2, row->tenant);
-        sql_bind_text(statement, 3, row->class);
-        sql_bind_text(statement, 4, row->model);
-        sql_bind_text(statement, 5, row->measure);
-        sql_bind_text(statement, 6, row->detail);
-        sql_bind_i64(statement, 7, row->amount);
-        return sql_done(statement, err);
-}
-
-/* As rollup_add(). */
 int review_add(struct store *store, const struct review_row *row, struct err *err)
 {
-        int rc = put(store, STATEMENT_REVIEW_RAISE, row, err);
+        const struct period_row plain = {
+                .start_ms = row->day_ms,
+                .names = {row->tenant, row->class, row->model, row->measure, row->detail},
+                .amount = row->amount};
+        int rc = period_add(store, STATEMENT_REVIEW_RAISE, STATEMENT_REVIEW_ADD, &plain, err);
 
-        if (rc == 0 && sqlite3_changes64(store->db) == 0)
-                rc = put(store, STATEMENT_REVIEW_ADD, row, err);
         if (rc < 0)
                 return err_prefix(err, "review of tenant '%s', day %" PRId64, row->tenant,
                                   row->day_ms);
@@ -58,17 +42,7 @@ int review_add(struct store *store, const struct review_row *row, struct err *er
 
 int review_forget(struct store *store, int64_t before_ms, uint32_t rows_max, struct err *err)
 {
-        sqlite3_stmt *statement;
-
-        assert(rows_max > 0);
-        int rc = store_statement(store, STATEMENT_REVIEW_FORGET, &statement, err);
-        if (rc < 0)
-                return rc;
-        sql_bind_i64(statement, 1, before_ms);
-        sql_bind_i64(statement, 2, rows_max);
-        if ((rc = sql_done(statement, err)) < 0)
-                return rc;
-        return sqlite3_changes64(store->db) == rows_max;
+        return store_forget(store, STATEMENT_REVIEW_FORGET, before_ms, rows_max, err);
 }
 
 int review_each(struct store *store, review_visit *visit, void *self, struct err *err)
@@ -103,50 +77,47 @@ int review_each(struct store *store, review_visit *visit, void *self, struct err
 
 /* ---- sums ---- */
 
-/* Two halves of the amount, so that no sum is above int64. */
-#define HALF 1000000
-
 /* Only constants of this program stand in the text; what comes from outside is bound. */
 static void write_sums(const struct review_query *query, struct text *sql)
 {
-        text_add(sql, "SELECT %s, %s, %s, %s, measure, detail, sum(amount / %d), sum(amount %% %d),"
-                      " min(day_ms), max(day_ms)"
+        text_add(sql, "SELECT %s, day_ms, amount, %s, %s, %s, measure, detail"
                       " FROM review_days WHERE day_ms >= ?1 AND day_ms < ?2",
                  query->by_day ? "day_ms" : "0", query->by_tenant ? "tenant" : "''",
-                 query->by_class ? "class" : "''", query->by_model ? "model" : "''", HALF, HALF);
+                 query->by_class ? "class" : "''", query->by_model ? "model" : "''");
         if (query->tenant)
                 text_add(sql,
                          " AND (tenant = ?3 OR substr(tenant, 1, length(?3) + 1) = ?3 || '/')");
         if (query->measure)
                 text_add(sql, " AND measure = ?4");
-        text_add(sql, " GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6");
 }
 
-static int read_sum(sqlite3_stmt *row, struct review_sum *ret_sum, struct err *err)
+struct seer {
+        review_see *see;
+        void *self;
+};
+
+static int see_sum(void *arg, const struct sum *sum, struct err *err)
 {
-        *ret_sum = (struct review_sum){
-                .day_ms = sqlite3_column_int64(row, 0),
-                .tenant = (const char *)sqlite3_column_text(row, 1),
-                .class = (const char *)sqlite3_column_text(row, 2),
-                .model = (const char *)sqlite3_column_text(row, 3),
-                .measure = (const char *)sqlite3_column_text(row, 4),
-                .detail = (const char *)sqlite3_column_text(row, 5),
-                .amount = (rollup_unit_ms)sqlite3_column_int64(row, 6) * HALF +
-                          (rollup_unit_ms)sqlite3_column_int64(row, 7),
-                .first_ms = sqlite3_column_int64(row, 8),
-                .last_ms = sqlite3_column_int64(row, 9)};
-        if (ret_sum->tenant && ret_sum->class && ret_sum->model && ret_sum->measure &&
-            ret_sum->detail)
-                return 0;
-        return err_set(err, ERR_NOMEM, "out of memory");
+        const struct seer *seer = arg;
+        const struct review_sum it = {.day_ms = sum->start_ms,
+                                      .tenant = sum->names[0],
+                                      .class = sum->names[1],
+                                      .model = sum->names[2],
+                                      .measure = sum->names[3],
+                                      .detail = sum->names[4],
+                                      .amount = sum->amount,
+                                      .first_ms = sum->first_ms,
+                                      .last_ms = sum->last_ms};
+
+        return seer->see(seer->self, &it, err);
 }
 
 int review_sums(struct store *store, const struct review_query *query, review_see *see, void *self,
                 struct err *err)
 {
+        struct seer seer = {see, self};
         struct text sql = {0};
         sqlite3_stmt *statement;
-        struct review_sum sum;
         int rc;
 
         write_sums(query, &sql);
@@ -161,13 +132,7 @@ int review_sums(struct store *store, const struct review_query *query, review_se
                 sql_bind_text(statement, 3, query->tenant);
         if (query->measure)
                 sql_bind_text(statement, 4, query->measure);
-        while ((rc = sql_step(statement, err)) > 0) {
-                rc = read_sum(statement, &sum, err);
-                if (rc == 0)
-                        rc = see(self, &sum, err);
-                if (rc)
-                        break;
-        }
+        rc = sums_read(statement, 5, see_sum, &seer, err);
         sqlite3_finalize(statement);
         return rc;
 }

@@ -48,7 +48,7 @@ struct review_sum {
 };
 
 /* One by one, in the order of day, tenant, class, model, measure, detail. Names live for the call.
- * A visit that returns non-zero ends it, and that is returned. 0, -ERR_IO, -ERR_NOMEM. */
+ * A visit that returns non-zero ends it, and that is returned. As rollup_sums(). */
 typedef int review_see(void *self, const struct review_sum *sum, struct err *err);
 int review_sums(struct store *store, const struct review_query *query, review_see *see, void *self,
                 struct err *err);

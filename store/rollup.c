@@ -1,13 +1,14 @@
 #include "store/rollup.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <sqlite3.h>
 
 #include "base/err.h"
 #include "base/text.h"
+#include "store/period.h"
 #include "store/sql.h"
 #include "store/store_impl.h"
+#include "store/sums.h"
 
 int usage_check(const struct usage_row *row, struct err *err)
 {
@@ -25,33 +26,14 @@ int usage_check(const struct usage_row *row, struct err *err)
         return 0;
 }
 
-/* The row's names and amount to one of the two statements. */
-static int put(struct store *store, enum store_statement which, const struct usage_row *row,
-               struct err *err)
-{
-        sqlite3_stmt *statement;
-        int rc = store_statement(store, which, &statement, err);
-
-        if (rc < 0)
-                return rc;
-        sql_bind_i64(statement, 1, row->hour_ms);
-        sql_bind_text(statement, 2, row->tenant);
-        sql_bind_text(statement, 3, row->model);
-        sql_bind_text(statement, 4, row->class);
-        sql_bind_text(statement, 5, row->method);
-        sql_bind_text(statement, 6, row->bucket);
-        sql_bind_i64(statement, 7, row->unit_ms);
-        return sql_done(statement, err);
-}
-
-/* Not by ON CONFLICT: the table's CHECK would look at what is added instead of at the sum. Below 0
- * breaks that CHECK; above int64 the sum is a real, which STRICT refuses. */
 int rollup_add(struct store *store, const struct usage_row *row, struct err *err)
 {
-        int rc = put(store, STATEMENT_USAGE_RAISE, row, err);
+        const struct period_row plain = {
+                .start_ms = row->hour_ms,
+                .names = {row->tenant, row->model, row->class, row->method, row->bucket},
+                .amount = row->unit_ms};
+        int rc = period_add(store, STATEMENT_USAGE_RAISE, STATEMENT_USAGE_ADD, &plain, err);
 
-        if (rc == 0 && sqlite3_changes64(store->db) == 0)
-                rc = put(store, STATEMENT_USAGE_ADD, row, err);
         if (rc < 0)
                 return err_prefix(err, "usage of tenant '%s' in hour %" PRId64, row->tenant,
                                   row->hour_ms);
@@ -60,17 +42,7 @@ int rollup_add(struct store *store, const struct usage_row *row, struct err *err
 
 int rollup_forget(struct store *store, int64_t before_ms, uint32_t rows_max, struct err *err)
 {
-        sqlite3_stmt *statement;
-
-        assert(rows_max > 0);
-        int rc = store_statement(store, STATEMENT_USAGE_FORGET, &statement, err);
-        if (rc < 0)
-                return rc;
-        sql_bind_i64(statement, 1, before_ms);
-        sql_bind_i64(statement, 2, rows_max);
-        if ((rc = sql_done(statement, err)) < 0)
-                return rc;
-        return sqlite3_changes64(store->db) == rows_max;
+        return store_forget(store, STATEMENT_USAGE_FORGET, before_ms, rows_max, err);
 }
 
 int rollup_each(struct store *store, rollup_visit *visit, void *self, struct err *err)
@@ -105,49 +77,48 @@ int rollup_each(struct store *store, rollup_visit *visit, void *self, struct err
 
 /* ---- sums ---- */
 
-/* Two halves of the amount, so that no sum is above int64. */
-#define HALF 1000000
-
 /* Only constants of this program stand in the text; what comes from outside is bound. */
 static void write_sums(const struct rollup_query *query, struct text *sql)
 {
-        text_add(sql, "SELECT %s, %s, %s, %s, tenant <> '', bucket, %s, sum(unit_ms / %d),"
-                      " sum(unit_ms %% %d) FROM usage_hours WHERE hour_ms >= ?1 AND hour_ms < ?2",
+        text_add(sql, "SELECT %s, hour_ms, unit_ms, %s, %s, %s,"
+                      " CASE tenant WHEN '' THEN '' ELSE 'held' END, bucket, %s"
+                      " FROM usage_hours WHERE hour_ms >= ?1 AND hour_ms < ?2",
                  query->by_hour  ? "hour_ms"
                  : query->by_day ? "hour_ms - hour_ms % 86400000"
                                  : "0",
                  query->by_tenant ? "tenant" : "''", query->by_class ? "class" : "''",
-                 query->by_method ? "method" : "''", query->by_model ? "model" : "''", HALF, HALF);
+                 query->by_method ? "method" : "''", query->by_model ? "model" : "''");
         if (query->tenant)
                 text_add(sql,
                          " AND (tenant = ?3 OR substr(tenant, 1, length(?3) + 1) = ?3 || '/')");
-        text_add(sql, " GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3, 4, 5, 6, 7");
 }
 
-static int read_sum(sqlite3_stmt *row, struct rollup_sum *ret_sum, struct err *err)
+struct seer {
+        rollup_see *see;
+        void *self;
+};
+
+static int see_sum(void *arg, const struct sum *sum, struct err *err)
 {
-        *ret_sum = (struct rollup_sum){
-                .start_ms = sqlite3_column_int64(row, 0),
-                .tenant = (const char *)sqlite3_column_text(row, 1),
-                .class = (const char *)sqlite3_column_text(row, 2),
-                .method = (const char *)sqlite3_column_text(row, 3),
-                .is_held = sqlite3_column_int(row, 4) != 0,
-                .bucket = (const char *)sqlite3_column_text(row, 5),
-                .model = (const char *)sqlite3_column_text(row, 6),
-                .unit_ms = (rollup_unit_ms)sqlite3_column_int64(row, 7) * HALF +
-                           (rollup_unit_ms)sqlite3_column_int64(row, 8)};
-        if (ret_sum->tenant && ret_sum->class && ret_sum->method && ret_sum->bucket &&
-            ret_sum->model)
-                return 0;
-        return err_set(err, ERR_NOMEM, "out of memory");
+        const struct seer *seer = arg;
+        const struct rollup_sum it = {.start_ms = sum->start_ms,
+                                      .tenant = sum->names[0],
+                                      .class = sum->names[1],
+                                      .method = sum->names[2],
+                                      .is_held = sum->names[3][0] != '\0',
+                                      .bucket = sum->names[4],
+                                      .model = sum->names[5],
+                                      .unit_ms = sum->amount};
+
+        return seer->see(seer->self, &it, err);
 }
 
 int rollup_sums(struct store *store, const struct rollup_query *query, rollup_see *see, void *self,
                 struct err *err)
 {
+        struct seer seer = {see, self};
         struct text sql = {0};
         sqlite3_stmt *statement;
-        struct rollup_sum sum;
         int rc;
 
         write_sums(query, &sql);
@@ -160,13 +131,7 @@ int rollup_sums(struct store *store, const struct rollup_query *query, rollup_se
         sql_bind_i64(statement, 2, query->until_ms);
         if (query->tenant)
                 sql_bind_text(statement, 3, query->tenant);
-        while ((rc = sql_step(statement, err)) > 0) {
-                rc = read_sum(statement, &sum, err);
-                if (rc == 0)
-                        rc = see(self, &sum, err);
-                if (rc)
-                        break;
-        }
+        rc = sums_read(statement, 6, see_sum, &seer, err);
         sqlite3_finalize(statement);
         return rc;
 }

@@ -56,7 +56,8 @@ struct rollup_sum {
 };
 
 /* One by one, in the order of start, tenant, class, method, held, bucket, model. Names live for the
- * call. A visit that returns non-zero ends it, and that is returned. 0, -ERR_IO, -ERR_NOMEM. */
+ * call. A visit that returns non-zero ends it, and that is returned. 0, -ERR_RANGE (more than
+ * SUMS_MAX of them: sums.h), -ERR_CANCELLED (store_view_stops()), -ERR_IO, -ERR_NOMEM. */
 typedef int rollup_see(void *self, const struct rollup_sum *sum, struct err *err);
 int rollup_sums(struct store *store, const struct rollup_query *query, rollup_see *see, void *self,
                 struct err *err);

@@ -21,7 +21,7 @@ struct snapshot_put {
         struct snapshot about;          /* id 0: not begun */
         uint8_t *body;
         size_t written;                 /* bytes of it */
-        uint32_t keep;
+        struct snapshot_keep keep;
         bool is_whole;
 };
 
@@ -45,11 +45,11 @@ static void snapshot_hash(const struct snapshot *about, const void *body,
         crypto_generichash_final(&state, ret_hash, STORE_HASH_BYTES);
 }
 
-int snapshot_put_new(const struct snapshot *about, void *body, size_t size, uint32_t keep,
-                     struct snapshot_put **ret_put, struct err *err)
+int snapshot_put_new(const struct snapshot *about, void *body, size_t size,
+                     struct snapshot_keep keep, struct snapshot_put **ret_put, struct err *err)
 {
         assert(body || size == 0);
-        assert(keep > 0);
+        assert(keep.newest > 0);
         if (size > SNAPSHOT_BYTES_MAX)
                 return err_set(err, ERR_RANGE, "snapshot: %zu bytes; at most %u", size,
                                SNAPSHOT_BYTES_MAX);
@@ -144,7 +144,8 @@ static int remove_stale(struct snapshot_put *put, struct store *store, struct er
         if (rc < 0)
                 return rc;
         sql_bind_i64(statement, 1, (int64_t)put->about.id);
-        sql_bind_i64(statement, 2, put->keep);
+        sql_bind_i64(statement, 2, put->keep.newest);
+        sql_bind_i64(statement, 3, put->keep.days);
         if ((rc = sql_step(statement, err)) <= 0)
                 return rc;
         uint64_t id = (uint64_t)sqlite3_column_int64(statement, 0);
@@ -194,7 +195,7 @@ int snapshot_put_step(struct snapshot_put *put, struct store *store, struct err 
 }
 
 int snapshot_write(struct store *store, const struct snapshot *about, const void *body,
-                   size_t size, uint32_t keep, struct err *err)
+                   size_t size, struct snapshot_keep keep, struct err *err)
 {
         struct snapshot_put *put;
         void *copy = mem_new(size, 1);
@@ -323,7 +324,7 @@ int snapshot_check_place(struct store *store, const struct snapshot *snapshot, s
 int snapshot_newest(struct store *store, struct snapshot *ret_snapshot, void **ret_body,
                     size_t *ret_size, unsigned *ret_bad_count, struct err *err)
 {
-        struct snapshot list[64];
+        struct snapshot list[SNAPSHOT_KEPT_MAX];
         size_t count;
         unsigned bad = 0;
         int rc = snapshot_list(store, list, ARRAY_LEN(list), &count, err);

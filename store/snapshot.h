@@ -14,7 +14,17 @@
 
 #define SNAPSHOT_CHUNK_BYTES (1u << 20)
 #define SNAPSHOT_BYTES_MAX   (1u << 30)
-#define SNAPSHOT_KEEP        3                  /* the usual number */
+
+/* Which complete ones stay, the one that was just written with them; the first of a day (UTC, by
+ * its `at_ms`) also when it is none of the newest, so that the pool as it was can be made again from
+ * not too far back. Those before what is pruned go with the records (prune.h). */
+struct snapshot_keep {
+        uint32_t newest;                        /* 1 or more */
+        uint32_t days;                          /* that have one, the newest days; 0: no more */
+};
+#define SNAPSHOT_KEEP_USUAL     ((struct snapshot_keep){.newest = 3, .days = 61})
+#define SNAPSHOT_KEEP_NEWEST(n) ((struct snapshot_keep){.newest = (n)})
+#define SNAPSHOT_KEPT_MAX       64      /* of the usual ones */
 
 struct snapshot {
         uint64_t id;
@@ -30,10 +40,9 @@ struct snapshot {
 struct snapshot_put;
 
 /* Takes `body` (from mem_new; NULL only with size 0); on failure it is still the caller's.
- * `keep`: complete snapshots kept when this one is whole, itself included, 1 or more.
  * 0, -ERR_RANGE (above SNAPSHOT_BYTES_MAX), -ERR_NOMEM. */
-int snapshot_put_new(const struct snapshot *about, void *body, size_t size, uint32_t keep,
-                     struct snapshot_put **ret_put, struct err *err);
+int snapshot_put_new(const struct snapshot *about, void *body, size_t size,
+                     struct snapshot_keep keep, struct snapshot_put **ret_put, struct err *err);
 void snapshot_put_free(struct snapshot_put *put);       /* NULL is fine */
 
 /* 1: more to do; 0: the snapshot is whole and durable; -ERR_NOT_FOUND (the log has no such record,
@@ -42,7 +51,7 @@ int snapshot_put_step(struct snapshot_put *put, struct store *store, struct err 
 
 /* All steps at once, of a body that stays the caller's. */
 int snapshot_write(struct store *store, const struct snapshot *about, const void *body,
-                   size_t size, uint32_t keep, struct err *err);
+                   size_t size, struct snapshot_keep keep, struct err *err);
 
 /* The newest good one: whole, its hash right, at a record that the log has (or at its base).
  * *ret_body is freed with mem_free(). *ret_bad_count: newer ones that were passed over as damaged.

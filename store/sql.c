@@ -25,6 +25,8 @@ int sql_fail(struct sqlite3 *db, struct err *err)
 
         if ((code & 0xff) == SQLITE_NOMEM)
                 return err_set(err, ERR_NOMEM, "%s: out of memory", sql_path(db));
+        if ((code & 0xff) == SQLITE_INTERRUPT)
+                return err_set(err, ERR_CANCELLED, "%s: the reading was ended", sql_path(db));
         /* Not the disk's mistake but the user's: another file was named. */
         if ((code & 0xff) == SQLITE_NOTADB)
                 return err_set(err, ERR_INPUT, "%s: is not a store", sql_path(db));

@@ -15,8 +15,8 @@ struct sqlite3_stmt;
 /* The path of the main file, for sentences. */
 const char *sql_path(struct sqlite3 *db);
 
-/* -ERR_NOMEM, -ERR_INPUT (no file of SQLite's) or -ERR_IO with path, what SQLite says, and what the
- * system said if it did. */
+/* -ERR_NOMEM, -ERR_INPUT (no file of SQLite's), -ERR_CANCELLED (store_view_stops()) or -ERR_IO with
+ * path, what SQLite says, and what the system said if it did. */
 int sql_fail(struct sqlite3 *db, struct err *err);
 
 /* One or more statements, results dropped. 0, -ERR_IO, -ERR_NOMEM. */

@@ -22,6 +22,8 @@
 /* How long somebody else's short write (an operator with plain SQL) is waited for. */
 #define BUSY_MS 5000
 
+#define STEPS_BETWEEN_LOOKS 4096        /* of SQLite's machine: well below a millisecond */
+
 static int fail(struct err *err, const char *path)
 {
         int system = errno;
@@ -245,6 +247,32 @@ int store_view(const struct store *store, struct store **ret_view, struct err *e
         return 0;
 }
 
+int store_view_begin(struct store *view, struct err *err)
+{
+        assert(view->is_read_only);
+        return sql_run(view->db, "BEGIN DEFERRED", err);
+}
+
+void store_view_end(struct store *view)
+{
+        store_rollback(view);
+}
+
+static int look_whether_to_stop(void *self)
+{
+        const struct store *view = self;
+
+        return view->stops(view->stops_arg);
+}
+
+void store_view_stops(struct store *view, store_stops *stops, void *arg)
+{
+        view->stops = stops;
+        view->stops_arg = arg;
+        sqlite3_progress_handler(view->db, STEPS_BETWEEN_LOOKS,
+                                 stops ? look_whether_to_stop : NULL, view);
+}
+
 void store_close(struct store *store)
 {
         if (!store)
@@ -289,6 +317,22 @@ int store_statement(struct store *store, enum store_statement which,
         sql_reset(*statement);
         *ret_statement = *statement;
         return 0;
+}
+
+int store_forget(struct store *store, enum store_statement which, int64_t before,
+                 uint32_t rows_max, struct err *err)
+{
+        struct sqlite3_stmt *statement;
+
+        assert(rows_max > 0);
+        int rc = store_statement(store, which, &statement, err);
+        if (rc < 0)
+                return rc;
+        sql_bind_i64(statement, 1, before);
+        sql_bind_i64(statement, 2, rows_max);
+        if ((rc = sql_done(statement, err)) < 0)
+                return rc;
+        return sqlite3_changes64(store->db) == rows_max;
 }
 
 static int run_statement(struct store *store, enum store_statement which, struct err *err)

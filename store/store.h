@@ -41,6 +41,17 @@ void store_close(struct store *store);                  /* NULL is fine; views f
  * store_close(), before `store` is. 0, -ERR_IO, -ERR_NOMEM. */
 int store_view(const struct store *store, struct store **ret_view, struct err *err);
 
+/* What a view reads from here on, until store_view_end() or its close, is of one moment: that of
+ * its first read. Meanwhile the file cannot reuse its WAL: not for longer than need be. 0, -ERR_IO,
+ * -ERR_NOMEM. */
+int store_view_begin(struct store *view, struct err *err);
+void store_view_end(struct store *view);                /* also when none began */
+
+/* Asked every some thousand steps of what a view reads, by the thread that does: true, and the
+ * reading ends with -ERR_CANCELLED. `stops` NULL: nobody asks any more. */
+typedef bool store_stops(void *arg);
+void store_view_stops(struct store *view, store_stops *stops, void *arg);
+
 const char *store_path(const struct store *store);      /* lives as long as the store */
 
 /* How often the system was asked to bring a file of this store to the disk. Any thread. */

@@ -70,9 +70,13 @@ struct vfs_count;
         X(SNAPSHOT_WHOLE, "UPDATE snapshots SET is_whole = 1 WHERE id = ?1")                     \
         X(SNAPSHOT_NOT_WHOLE, "UPDATE snapshots SET is_whole = 0 WHERE id = ?1 AND is_whole = 1") \
         X(SNAPSHOT_REMOVE, "DELETE FROM snapshots WHERE id = ?1")                                \
-        X(SNAPSHOT_STALE, "SELECT id FROM snapshots WHERE id <> ?1 AND (is_whole = 0 OR id NOT IN" \
-                          " (SELECT id FROM snapshots WHERE is_whole = 1"                        \
-                          "  ORDER BY seq DESC, id DESC LIMIT ?2)) ORDER BY id LIMIT 1")         \
+        X(SNAPSHOT_STALE, "SELECT id FROM snapshots WHERE id <> ?1 AND (is_whole = 0 OR"         \
+                          " (id NOT IN (SELECT id FROM snapshots WHERE is_whole = 1"             \
+                          "   ORDER BY seq DESC, id DESC LIMIT ?2)"                              \
+                          "  AND id NOT IN (SELECT id FROM"                                      \
+                          "   (SELECT id, min(seq), at_ms / 86400000 AS day FROM snapshots"      \
+                          "    WHERE is_whole = 1 GROUP BY day ORDER BY day DESC LIMIT ?3))))"   \
+                          " ORDER BY id LIMIT 1")                                                \
         X(SNAPSHOT_BEFORE, "SELECT id FROM snapshots WHERE seq < ?1 ORDER BY id LIMIT 1")        \
         X(CHUNK_ADD, "INSERT OR REPLACE INTO snapshot_chunks (snapshot, number, body)"           \
                      " VALUES (?1, ?2, ?3)")                                                     \
@@ -110,6 +114,8 @@ struct store {
         bool is_view;                   /* the VFS is another store's */
         bool is_read_only;
         bool is_system_vfs;
+        store_stops *stops;             /* NULL: what it reads is read to its end */
+        void *stops_arg;
         int wal_pages;                  /* after the newest commit of this connection */
         struct sqlite3_stmt *statements[STORE_STATEMENTS_END];
 };
@@ -117,6 +123,10 @@ struct store {
 /* Reset and ready to be bound. */
 int store_statement(struct store *store, enum store_statement which,
                     struct sqlite3_stmt **ret_statement, struct err *err);
+
+/* Runs one that removes rows before, or up to, ?1, at most ?2 of them. 1: there may be more. */
+int store_forget(struct store *store, enum store_statement which, int64_t before,
+                 uint32_t rows_max, struct err *err);
 
 /* One transaction: everything between is there after the end or not at all. After a failed begin or
  * end there is none open. */

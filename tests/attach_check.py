@@ -477,7 +477,9 @@ def it_ends_with_its_run(world):
     it.shows(b"up\r\n")
     assert world.call("cancel", str(work)).returncode == 0
     assert it.code() != 0
-    it = world.call("attach", str(work), input=b"")
+    # Until its node has told of the end, what is opened there ends at once.
+    it = until(lambda: (it := world.call("attach", str(work), input=b"")).returncode != 126 and it,
+               "its end is known")
     assert it.returncode == 3 and b"has ended" in it.stderr, it
 
 

@@ -93,7 +93,7 @@ def story_share(programs, folder):
 
 def story_array_and_after(programs, folder):
     """Tasks of an array, two at once; what comes after them starts when all have ended well."""
-    script = 'say runs; sleep 0.3; say done; ls -d *.0 >"seen.$BERTH_WORKLOAD"'
+    script = 'say index "$BERTH_ARRAY_INDEX"; say runs; sleep 0.3; say done; ls -d *.0 >"seen.$BERTH_WORKLOAD"'
     with Story(programs, folder, devices=4) as it:
         rows = it.submit("sweep", script, array="1-4%2")
         it.submit("after", 'say came "$(grep -c done sweep.0)"', after=["sweep"])
@@ -106,6 +106,8 @@ def story_array_and_after(programs, folder):
             at_once += {"runs": 1, "done": -1}.get(row[1], 0)
             most = max(most, at_once)
         check(most == 2, f"{most} ran at once")
+        indexes = sorted(row[2] for row in it.said("sweep", "index"))
+        check(indexes == ["1", "2", "3", "4"], f"tasks are told that they are {indexes}")
         it.submit("bad", BEATS + "exit 1")
         it.submit("never", after=["bad"])
         it.go("bad")

@@ -173,7 +173,9 @@ def submit(berthd):
     berthd.ask("postWorkload", 409, headers={"Idempotency-Key": "many"}, body=document("other"))
     berthd.ask("postWorkload", 201, body={"kind": "Workload", "name": "json", "tenant": "alpha",
                                           "each": {"devices": 1, "model": "H100-80"}})
-    berthd.ask("postWorkload", 422, body=document("never", "{devices: 15}"))
+    never = berthd.ask("postWorkload", 422, body=document("never", "{devices: 15}"))
+    if "It could hold " not in never["detail"]:
+        berthd.findings.append(f"postWorkload: it does not say what could be: {never}")
     berthd.ask("postWorkload", 400, body="kind: Nothing\n")
     put_work(berthd)
     return ids
@@ -210,6 +212,12 @@ def see_workloads(berthd, ids):
     berthd.ask("getWorkloads", query={"state": "all", "limit": 2})
     berthd.ask("getWorkloads", query={"state": "all", "mine": "true", "tenant": "alpha"})
     berthd.ask("getWorkloads", 400, query={"limit": 0})
+    berthd.ask("getWorkloads", 400, query={"state": "sleepy"})
+    for name, query in (("getWorkloads", "tennant"), ("postWorkload", "dryrun")):
+        connection, answer = berthd.send(name, {}, {query: "true"}, {}, document("misspelt"))
+        if answer.status != 400:
+            berthd.findings.append(f"{name}: query '{query}' is answered with {answer.status}")
+        connection.close()
     berthd.ask("getWorkload", path={"id": "runs"}, query={"tenant": "alpha"})
     berthd.ask("getWorkload", 404, **nobody)
     for which in ("runs", "waits", "held", "sliced", "shared"):
@@ -273,6 +281,12 @@ def see_pool(berthd, ids, viewer):
         berthd.findings.append(f"the story shows no slices and shares: {held}")
     berthd.ask("getNodes", headers=viewer)
     berthd.ask("getNodes", 400, query={"limit": "many"})
+    berthd.ask("getNodes", 400, query={"state": "sleepy"})
+    for query in ({"state": "down"}, {"model": "A100-40"}, {"plane": "nowhere"}):
+        key, value = next(iter(query.items()))
+        for node in berthd.ask("getNodes", query=query)["nodes"]:
+            if node[key] != value:
+                berthd.findings.append(f"getNodes {query}: {node['name']} is {node[key]}")
     for name in ("getIdle", "getFits"):
         berthd.ask(name)
         berthd.ask(name, query={"format": "text"})
@@ -308,6 +322,8 @@ def see_pool(berthd, ids, viewer):
 def change_pool(berthd):
     by = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
     berthd.ask("postDrain", path={"node": "gpu-02"}, body={"by": by})
+    berthd.ask("postDrain", path={"node": "gpu-02"}, body={"by": "2h"})
+    berthd.ask("postDrain", 400, path={"node": "gpu-02"}, body={"by": "soon"})
     berthd.ask("postDrain", path={"node": "lab-01"}, body={})
     berthd.ask("postDrain", 404, path={"node": "none"}, body={})
     for node in ("gpu-02", "lab-01"):

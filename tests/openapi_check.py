@@ -37,10 +37,12 @@ LISTS = (
     ("AlertKind", "engine/alert_rules.h", "ALERT_KINDS", ()),
     ("UnblockKind", "engine/explain.h", "UNBLOCKS", ()),
     ("Phase", "controller/works.h", "PHASES", ()),
+    ("WorkloadState", "controller/view.h", "VIEW_STATES", ()),
+    ("NodeState", "controller/view_pool.c", "NODE_WORDS", ()),
     ("Role", "controller/tokens.h", "TOKEN_ROLES", ("-gateway",)),
 )
 METHODS = ("get", "put", "post", "delete", "patch", "head", "options")
-ROUTE = re.compile(r'\{HTTP_([A-Z]+),\s*"([^"]+)",\s*"(\w+)",\s*\w+\}')
+ROUTE = re.compile(r'\{HTTP_([A-Z]+),\s*"([^"]+)",\s*"(\w+)",\s*\w+,\s*(?:"([^"]*)"|NULL)\}')
 OWN_HEADER = re.compile(r"berth-|etag$", re.IGNORECASE)
 
 
@@ -103,7 +105,8 @@ def read(path):
 
 def check_routes(routes_text, description):
     """The same operations as the controller's table, under the same names."""
-    table = {(method, path, name) for method, path, name in ROUTE.findall(routes_text)}
+    routes = [found.groups() for found in ROUTE.finditer(routes_text)]
+    table = {row[:3] for row in routes}
     told = {(it["method"], it["path"], name) for name, it in description.operations.items()}
     if not table:
         yield "api_routes.c: no route was recognised"
@@ -111,6 +114,13 @@ def check_routes(routes_text, description):
         yield "openapi.yaml lacks {0} {1} ({2}), which the controller serves".format(*row)
     for row in sorted(told - table):
         yield "openapi.yaml has {0} {1} ({2}), which the controller does not serve".format(*row)
+    for _, _, name, queries in routes:
+        if queries is None or name not in description.operations:
+            continue                    # any are let in: what agents ask, what monitors ask
+        described = {it["name"] for it in description.operations[name]["parameters"]
+                     if it["in"] == "query"}
+        for query in sorted(described.symmetric_difference(queries.split())):
+            yield f"{name}: query '{query}' is not in both of openapi.yaml and api_routes.c"
 
 
 def walk(node, place=""):
@@ -295,7 +305,7 @@ def check_event(description, name, data):
 POOL = {"name": "p", "nodes": 1, "nodes_described": 1, "nodes_up": 1, "nodes_down": 0,
         "devices": 8, "models": [{"model": "H100-80", "devices": 8, "allocated": "0.25",
                                   "free": "7.75", "unhealthy": 0, "draining": 0}],
-        "waiting": 0, "running": 1, "frozen": False, "plan": None, "policy_revision": 1,
+        "waiting": 0, "running": 1, "frozen": False, "frozen_planes": ["lab"], "plan": None, "policy_revision": 1,
         "pool_revision": 1}
 PROBLEM = {"type": "/problems/not_found", "title": "not found", "status": 404, "detail": "no"}
 EVENT = {"at": "2027-01-04T08:00:00.186Z", "workload": 3, "name": "a", "tenant": "b", "user": "c",
@@ -373,6 +383,8 @@ def self_test(description, routes_text, headers):
         yield from expect(True, f"{macro} with another word", check_lists(description, less))
         yield from expect(True, f"no {macro}", check_lists(description, {**headers, path: ""}))
     yield from expect(True, "a table without routes", check_routes("", description))
+    yield from expect(True, "a table without a query", check_routes(
+        routes_text.replace('"tenant limit"', '"tenant"'), description))
     yield from expect(False, "an event", check_event(description, "released", EVENT))
     yield from expect(True, "an event's field", check_event(description, "released",
                                                             {**EVENT, "gate": "FIT"}))

@@ -207,8 +207,10 @@ def refused_at_third(service, method, path, body, of, sign):
     if f"berth quarantine release {entry['id']}" not in answer["detail"]:
         find(f"the refusal shows no way out: {answer}")
     expect("entry", (entry["of"], entry["state"], len(entry["crashes"])), (of, "held", 2))
+    if not entry["by"]:
+        find(f"it does not say who asked: {entry}")
     for crash in entry["crashes"]:
-        expect("signal", crash["signal"], sign)
+        expect("signal, and who asked", (crash["signal"], crash["by"]), (sign, entry["by"]))
         if len(crash["stack"]) < 3:
             find(f"a crash without its stack: {crash}")
     return entry
@@ -252,6 +254,15 @@ def poisoned_read(service):
                          work("explained", EXPLAIN, seconds="900"))[1]["id"]
     refused_at_third(service, "GET", f"/v1/workloads/{number}/explain", None, "request", "SIGABRT")
     expect("another read", service.ask("GET", "/v1/pool")[0], 200)
+    # As it was a moment ago: in a thread beside the loop.
+    time.sleep(0.01)
+    now = time.time()
+    at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now * 1000) % 1000:03}Z"
+    entry = refused_at_third(service, "GET", f"/v1/workloads/{number}/explain?at={at}", None,
+                             "request", "SIGABRT")
+    expect("kind, what", (entry["kind"], entry["what"]),
+           (f"GET /v1/workloads/{number}/explain", f"?at={at}"))
+    expect("another one of then", service.ask("GET", f"/v1/idle?at={at}")[0], 200)
 
 
 def outlives(service, planted, berthd, berth, folder):

@@ -30,14 +30,16 @@ static int see(void *arg, const struct crash_record *record, struct err *err)
         take(seen, record->version, record->version_size);
         take(seen, record->head, record->head_size);
         take(seen, record->body, record->body_size);
+        take(seen, record->by, record->by_size);
         take(seen, record->stack, record->stack_size);
+        assert(record->by_size <= CRASH_BY_MAX);
         assert(record->of < CRASH_OFS_END && record->at_ns >= 0);
         const struct quarantine_marks first = quarantine_mark(
                 record->of, record->head, record->head_size, record->body, record->body_size);
         const struct quarantine_marks again = quarantine_mark(
                 record->of, record->head, record->head_size, record->body, record->body_size);
         assert(first.meaning == again.meaning && first.sight == again.sight);
-        quarantine_what(record->of, record->body, record->body_size, what, sizeof what);
+        quarantine_what(record, what, sizeof what);
         assert(str_is_utf8(what, strlen(what), NULL));
         seen->count++;
         return 0;

@@ -68,12 +68,12 @@ static void never(struct http_exchange *exchange, const struct route_match *matc
 }
 
 static const struct route table[] = {
-        {HTTP_GET, "/a", "a", never},
-        {HTTP_GET, "/a/{x}", "ax", never},
-        {HTTP_POST, "/a/{x}", "postAx", never},
-        {HTTP_GET, "/a/b", "ab", never},
-        {HTTP_GET, "/a/{x}/c/{y}", "axcy", never},
-        {HTTP_GET, "/{x}/b/{y}", "xby", never},
+        {HTTP_GET, "/a", "a", never, NULL},
+        {HTTP_GET, "/a/{x}", "ax", never, NULL},
+        {HTTP_POST, "/a/{x}", "postAx", never, NULL},
+        {HTTP_GET, "/a/b", "ab", never, NULL},
+        {HTTP_GET, "/a/{x}/c/{y}", "axcy", never, NULL},
+        {HTTP_GET, "/{x}/b/{y}", "xby", never, NULL},
 };
 
 /* The path of the pattern with the parameters found must lead to the same place. */

@@ -211,7 +211,7 @@ bool law_all_idle(struct book *book);
 /* `again`: it waits; else it is gone. */
 bool law_lost(struct book *book, const struct book_work *work, const struct input *input,
               bool again);
-bool law_silent(struct book *book, uint32_t node);      /* after its INPUT_NODE_FAILED */
+bool law_silent(struct book *book, uint32_t node, bool silent); /* after its INPUT_NODE_FAILED */
 bool law_asked(struct book *book, struct book_work *work, const struct fact_noticed *noticed);
 bool law_saved(struct book *book, struct book_work *work, int64_t saved_ms);
 bool plan_law(struct book *book, const struct fact *facts, uint32_t count, uint32_t at);

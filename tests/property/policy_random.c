@@ -393,7 +393,7 @@ static int fail_node(struct trial *trial, uint32_t node, uint32_t name, bool is_
         struct input input = {.kind = INPUT_NODE_FAILED, .failed = {name, is_silent}};
         int rc = trial_run(trial, &input);
 
-        return rc > 0 ? law_silent(&book, node) : rc != 0;
+        return rc > 0 ? law_silent(&book, node, is_silent) : rc != 0;
 }
 
 /* What lies on them stays: it may still run. The law of what is lost allows nothing here. */

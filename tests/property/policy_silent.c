@@ -101,10 +101,11 @@ bool law_lost(struct book *book, const struct book_work *work, const struct inpu
         return true;
 }
 
-bool law_silent(struct book *book, uint32_t node)
+bool law_silent(struct book *book, uint32_t node, bool silent)
 {
-        if (book->nodes[node].up)
-                return BOOK_FAIL(book, "node %u has failed, and is up", node);
+        if (book->nodes[node].up || book->nodes[node].silent != silent)
+                return BOOK_FAIL(book, "node %u has failed, and is up, or silent as it is not",
+                                 node);
         for (uint64_t w = 1; w <= book->last_id; w++) {
                 const struct book_work *work = &book->works[w];
                 if (work->status != WORK_RUNS || !lies_on(work, node))

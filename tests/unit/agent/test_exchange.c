@@ -20,7 +20,7 @@ static const char full[] =
         "  {\"index\": 3, \"method\": \"slice\", \"profile\": \"3g.40gb\", \"start\": 4},"
         "  {\"index\": 4, \"method\": \"share\", \"share_milli\": 250, \"memory_mib\": 20480}],"
         " \"cpu_milli\": 64000, \"ram_mib\": 524288, \"rank\": 1, \"world\": 2,"
-        " \"addresses\": [\"gpu-01\", \"gpu-02\"], \"go\": true, \"checkpoint_signal\": \"USR1\","
+        " \"array_index\": 7, \"addresses\": [\"gpu-01\", \"gpu-02\"], \"go\": true, \"checkpoint_signal\": \"USR1\","
         " \"lost_contact\": \"stop_at_lease\", \"shape\": \"new\","
         " \"stop\": {\"cause\": \"preemption\", \"until\": \"2027-01-04T08:00:00.250Z\","
         "  \"signal\": \"USR2\"}},"
@@ -50,6 +50,8 @@ static void check_full_run(const struct run_spec *run)
         assert_int_equal(run->devices[2].memory_mib, 20480);
         assert_int_equal(run->ram_mib, 524288);
         assert_int_equal(run->rank, 1);
+        assert_true(run->is_task);
+        assert_int_equal(run->array_index, 7);
         assert_int_equal(run->world, 2);
         assert_string_equal(run->addresses[1], "gpu-02");
         assert_true(run->go);

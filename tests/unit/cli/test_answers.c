@@ -228,22 +228,22 @@ static void post_rollback(struct http_exchange *exchange, const struct route_mat
 }
 
 static const struct route table[] = {
-        {HTTP_POST, "/v1/workloads", "postWorkload", post_workload},
-        {HTTP_GET, "/v1/workloads/{id}", "getWorkload", get_workload},
-        {HTTP_GET, "/v1/workloads/{id}/logs", "getLogs", get_logs},
-        {HTTP_POST, "/v1/workloads/{id}/preempt", "postPreempt", post_preempt},
-        {HTTP_GET, "/v1/events", "getEvents", get_events},
-        {HTTP_GET, "/v1/queue", "getQueue", get_queue},
-        {HTTP_GET, "/v1/usage", "getUsage", get_usage},
-        {HTTP_POST, "/v1/alerts/{id}/acknowledge", "postAcknowledge", post_acknowledge},
-        {HTTP_GET, "/v1/tokens", "getTokens", get_tokens},
-        {HTTP_POST, "/v1/tokens", "postToken", post_token},
-        {HTTP_DELETE, "/v1/tokens/{id}", "deleteToken", delete_token},
-        {HTTP_GET, "/v1/quarantine", "getQuarantine", get_quarantine},
-        {HTTP_DELETE, "/v1/quarantine/{id}", "deleteQuarantine", delete_quarantine},
-        {HTTP_DELETE, "/v1/nodes/{node}/certificate", "deleteCertificate", delete_certificate},
-        {HTTP_GET, "/v1/policy/revisions", "getRevisions", get_revisions},
-        {HTTP_POST, "/v1/policy/rollback", "postRollback", post_rollback},
+        {HTTP_POST, "/v1/workloads", "postWorkload", post_workload, NULL},
+        {HTTP_GET, "/v1/workloads/{id}", "getWorkload", get_workload, NULL},
+        {HTTP_GET, "/v1/workloads/{id}/logs", "getLogs", get_logs, NULL},
+        {HTTP_POST, "/v1/workloads/{id}/preempt", "postPreempt", post_preempt, NULL},
+        {HTTP_GET, "/v1/events", "getEvents", get_events, NULL},
+        {HTTP_GET, "/v1/queue", "getQueue", get_queue, NULL},
+        {HTTP_GET, "/v1/usage", "getUsage", get_usage, NULL},
+        {HTTP_POST, "/v1/alerts/{id}/acknowledge", "postAcknowledge", post_acknowledge, NULL},
+        {HTTP_GET, "/v1/tokens", "getTokens", get_tokens, NULL},
+        {HTTP_POST, "/v1/tokens", "postToken", post_token, NULL},
+        {HTTP_DELETE, "/v1/tokens/{id}", "deleteToken", delete_token, NULL},
+        {HTTP_GET, "/v1/quarantine", "getQuarantine", get_quarantine, NULL},
+        {HTTP_DELETE, "/v1/quarantine/{id}", "deleteQuarantine", delete_quarantine, NULL},
+        {HTTP_DELETE, "/v1/nodes/{node}/certificate", "deleteCertificate", delete_certificate, NULL},
+        {HTTP_GET, "/v1/policy/revisions", "getRevisions", get_revisions, NULL},
+        {HTTP_POST, "/v1/policy/rollback", "postRollback", post_rollback, NULL},
 };
 
 /* Never returns; says that it listens by closing `ready`. */
@@ -297,7 +297,7 @@ static void the_exit_code_is_that_of_the_work(void **state)
 {
         (void)state;
         static const struct child_row rows[] = {
-                {"submit --wait -d 1 --name 7 -- x", 7, "", "7 w: failed\n"},
+                {"submit --wait -d 1 --name 7 -- x", 7, "", "7 w: failed with exit code 7\n"},
                 {"submit --wait -d 1 --name 8 -- x", EXIT_UNDONE, "", "8 w: lost\n"},
                 {"submit --wait --json -d 1 --name 7 -- x", 7, "\"exit_code\":7}\n", ""},
         };
@@ -399,6 +399,8 @@ static void other_calls_print_what_was_answered(void **state)
                 {"alerts ack", 2, "", "`berth alerts ack ID`"},
                 {"policy revisions", 0, "       2  ana  growth\n", ""},
                 {"policy rollback 2", 0, "policy is revision 4, the same as 2\n", ""},
+                {"policy revisions --json", 0, "\"revisions\"", ""},
+                {"policy revisions --json x.json", 2, "", "goes to standard output only"},
                 {"policy rollback 0", 2, "", "`berth policy revisions` lists them"},
                 {"quarantine list", 0, "3  held   input  t           submitted  'a' of web\n", ""},
                 {"quarantine release 3 --reason newer", 0, "3 is tried again when it comes again\n",

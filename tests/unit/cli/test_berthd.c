@@ -89,6 +89,14 @@ static void the_pool_is_shown(void **state)
                 {"top", 2, "", "needs a terminal; berth top --once"},
                 {"top --once --every 1ms", 2, "", "--every: "},
                 {"policy show", 0, "# revision 1\nkind: Policy\n", ""},
+                {"policy show --json", 0, "\"document\": \"kind: Policy\\n", ""},
+                {"submit -n --tenant web --class batch -d 8 --members 99 -- sleep 1", 2,
+                 "possible:  at most ", ""},
+                {"submit -n --json --tenant web --class batch -d 8 --members 99 -- sleep 1", 2,
+                 "\"NEVER\"", ""},
+                {"--context nowhere pool", 2, "", "nowhere"},
+                {"context show --json", 0, "\"url\": \"unix:", ""},
+                {"context list --json", 0, "\"contexts\": []", ""},
         };
         check(rows, ARRAY_LEN(rows));
 }
@@ -171,6 +179,9 @@ static void what_is_planned_stands_beside(void **state)
                  "--from 2030-01-04T08:00Z --until 2030-01-05T08:00Z --unused keep", 0,
                  "reservation launch: policy is revision ", ""},
                 {"reservation list", 0, "launch  web     planned  H100-80 2  ", ""},
+                {"reservation create soon --tenant web --devices H100-80=1 --from 1h --until 2h", 0,
+                 "", ""},
+                {"reservation delete soon", 0, "", ""},
                 {"policy show", 0, "---\nkind: Reservation\nname: \"launch\"\n", ""},
                 {"reservation create x --tenant web --devices 2", 2, "", "write MODEL=N"},
                 {"reservation create x --tenant web", 2, "", "say how many: --devices MODEL=N"},

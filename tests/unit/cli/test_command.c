@@ -91,6 +91,7 @@ static const struct command_option more_options[] = {
         {"by", 0, "X", "set, drop: by whom"},
         {"env", 'e', "K=V ...", "which may be repeated"},
         {"all", 0, NULL, "set is a word that this merely begins with"},
+        {"out", 0, "[FILE.json]", "which may stand alone"},
         {0},
 };
 static const struct command_action actions[] = {
@@ -143,6 +144,33 @@ static void an_action_takes_its_own_arguments_and_options(void **state)
                 assert_int_equal(call.arguments_count, rows[i].arguments);
                 if (rc == 0)
                         assert_non_null(strstr(rows[i].line, call.action->name));
+        }
+}
+
+static void a_value_may_be_left_out(void **state)
+{
+        (void)state;
+        static const struct { const char *line, *value; size_t arguments; } rows[] = {
+                {"run x", NULL, 1},
+                {"run --out", "-", 0},
+                {"run x --out", "-", 1},
+                {"run --out x", "-", 1},        /* is not written over */
+                {"run --out -", "-", 0},
+                {"run --out --all x", "-", 1},
+                {"run --out a.json x", "a.json", 1},
+                {"run --out=a.db x", "a.db", 1},
+                {"run --out .json", "-", 1},
+                {"run --out -- x", "-", 0},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct command_call call = {0};
+                struct err err = {0};
+                if (parse_as(&tailed, rows[i].line, &call, &err) != 0)
+                        fail_msg("'%s': %s", rows[i].line, err.text);
+                const char *value = command_value(&call, "out");
+                if (!value != !rows[i].value || (value && strcmp(value, rows[i].value) != 0))
+                        fail_msg("'%s': '%s'", rows[i].line, value ? value : "none");
+                assert_int_equal(call.arguments_count, rows[i].arguments);
         }
 }
 
@@ -319,6 +347,7 @@ int main(void)
                 cmocka_unit_test(bad_lines_are_refused_with_the_way_out),
                 cmocka_unit_test(help_is_found_wherever_it_stands),
                 cmocka_unit_test(an_action_takes_its_own_arguments_and_options),
+                cmocka_unit_test(a_value_may_be_left_out),
                 cmocka_unit_test(an_option_that_may_be_repeated_keeps_all_its_values),
                 cmocka_unit_test(what_stands_behind_two_dashes_is_left_alone),
                 cmocka_unit_test(as_many_arguments_as_fit_and_no_more),

@@ -1,6 +1,8 @@
 /* What is written from the table of commands holds all of it. */
 #include "tests/unit/cli/child.h"
 
+#include <sys/stat.h>
+
 #include "cli/completion.h"
 #include "cli/manual.h"
 
@@ -26,6 +28,24 @@ static char *part_of(const char *script, const char *start, const char *end)
         const char *to = strstr(from, end);
         assert_non_null(to);
         return strndup(from, (size_t)(to - from));
+}
+
+/* Whoever prints something prints it for programs, too: but a stream of bytes, what other programs
+ * read anyway (completion, man), and what has one line to say. */
+static void every_command_has_json(void **state)
+{
+        (void)state;
+        static const char *const apart[] = {"logs", "attach",  "completion",
+                                            "man",  "version", "help"};
+        for (const struct command *const *each = commands; *each; each++) {
+                bool has = false, is_apart = false;
+                for (const struct command_option *option = (*each)->options; option->name; option++)
+                        has = has || strcmp(option->name, "json") == 0;
+                for (size_t a = 0; a < ARRAY_LEN(apart); a++)
+                        is_apart = is_apart || strcmp(apart[a], (*each)->name) == 0;
+                if (!has && !is_apart)
+                        fail_msg("%s has no --json", (*each)->name);
+        }
 }
 
 static void bash_offers_every_option_and_action(void **state)
@@ -60,7 +80,7 @@ static void zsh_and_fish_offer_every_option_and_action(void **state)
                 for (const struct command_option *option = (*each)->options; option->name;
                      option++) {
                         snprintf(wanted, sizeof wanted, "--%s%s[", option->name,
-                                 option->value ? "=" : "");
+                                 option->value && option->value[0] != '[' ? "=" : "");
                         check_has(part, wanted);
                         snprintf(wanted, sizeof wanted, "'__fish_seen_subcommand_from %s' -l %s",
                                  (*each)->name, option->name);
@@ -152,6 +172,26 @@ static void every_command_has_examples_and_one_order_of_options(void **state)
         }
 }
 
+static void all_pages_are_written_as_files(void **state)
+{
+        (void)state;
+        char into[] = "/tmp/berth-pages-XXXXXX", path[256];
+        struct err err = {0};
+        struct stat is;
+        assert_non_null(mkdtemp(into));
+        assert_int_equal(manual_write_all(into, &err), 0);
+        for (size_t c = 0; c == 0 || commands[c - 1]; c++) {
+                snprintf(path, sizeof path, "%s/berth%s%s.1", into, c > 0 ? "-" : "",
+                         c > 0 ? commands[c - 1]->name : "");
+                assert_int_equal(stat(path, &is), 0);
+                assert_true(is.st_size > 100);
+                assert_int_equal(unlink(path), 0);
+        }
+        assert_int_equal(rmdir(into), 0);     /* nothing else lies there */
+        assert_int_equal(manual_write_all(into, &err), -ERR_IO);
+        check_has(err.text, into);
+}
+
 /* Lines that roff would take for requests are those that we mean. */
 static void pages_hold_every_option_and_no_stray_request(void **state)
 {
@@ -202,11 +242,13 @@ static int close_folder(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(every_command_has_json),
                 cmocka_unit_test(bash_offers_every_option_and_action),
                 cmocka_unit_test(zsh_and_fish_offer_every_option_and_action),
                 cmocka_unit_test(bash_completes),
                 cmocka_unit_test(shells_can_read_their_scripts),
                 cmocka_unit_test(every_command_has_examples_and_one_order_of_options),
+                cmocka_unit_test(all_pages_are_written_as_files),
                 cmocka_unit_test(pages_hold_every_option_and_no_stray_request),
         };
         return cmocka_run_group_tests(tests, open_folder, close_folder);

@@ -162,10 +162,13 @@ static void devices_that_look_alike_stand_in_one_line(void **state)
                             "gpu-03  up  agent 0.2.0 (not the controller's)  certificate until soon\n"
                             "gpu-04  up  agent 0.1.0\n");
         free(text);
-        text = print(pool_print_nodes, &pool_command, "pool --nodes --state down", 80, json);
-        assert_string_equal(text, "gpu-02  down  no agent since then\n");
+        text = print(pool_print, &pool_command, "pool", 80,
+                     "{'name': 'lab', 'nodes': 2, 'devices': 8, 'frozen': false, "
+                     "'frozen_planes': ['training', 'serving'], 'models': []}");
+        check_has(text, "frozen planes: training, serving; nothing starts there");
         free(text);
-        text = print(pool_print_nodes, &pool_command, "pool --nodes --model X", 80, json);
+        text = print(pool_print_nodes, &pool_command, "pool --nodes --model X", 80,
+                     "{'nodes': []}");
         assert_string_equal(text, "there is no such node\n");
         free(text);
 }
@@ -263,12 +266,45 @@ static void lists_that_are_empty_say_so(void **state)
                 {quarantine_print, &quarantine_command, "quarantine list", "nothing has crashed"},
                 {pool_print, &pool_command, "pool", "there is no device\n"},
                 {alerts_print, &alerts_command, "alerts", "nothing needs anybody's attention\n"},
-                {report_print, &report_command, "report", "nothing happened in that time\n"},
+                {report_print, &report_command, "report", "nothing is counted yet: that is done"},
+                {usage_print, &usage_command, "usage", "nothing is counted yet: that is done"},
                 {submit_print_dry, &submit_command, "submit", "nothing was submitted\n"},
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
                 char *text = print(rows[i].print, rows[i].command, rows[i].line, 80, "{}");
                 check_has(text, rows[i].text);
+                free(text);
+        }
+}
+
+static void long_lines_are_broken_at_blanks(void **state)
+{
+        (void)state;
+        static const struct {
+                size_t width;
+                const char *text, *broken;
+        } rows[] = {
+                {80, "short\n\nlines\n", "short\n\nlines\n"},
+                {80, "no end", "no end\n"},
+                {9, "a sentence of words\n", "a\nsentence\nof words\n"},
+                {5, "incomprehensible\n", "incomprehensible\n"},
+                {40, "asks for   4 x 8 devices, class training; as spare\n",
+                 "asks for   4 x 8 devices, class\n           training; as spare\n"},
+                {40, "  -d, --devices N  whole devices of each member\n",
+                 "  -d, --devices N  whole devices of each\n                   member\n"},
+                {40, "    there: somebody, 8 devices, protected\n",
+                 "    there: somebody, 8 devices,\n    protected\n"},
+                {50, "where                               nodes  nodes by reason\n",
+                 "where                               nodes\n    nodes by reason\n"},
+                {4, "\xc3\xa4\xc3\xb6 \xc3\xbc x\n", "\xc3\xa4\xc3\xb6 \xc3\xbc\nx\n"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                char *text = NULL;
+                size_t size = 0;
+                FILE *file = open_memstream(&text, &size);
+                screen_put_wrapped(rows[i].text, strlen(rows[i].text), rows[i].width, file);
+                fclose(file);
+                assert_string_equal(text, rows[i].broken);
                 free(text);
         }
 }
@@ -300,6 +336,7 @@ int main(void)
                 cmocka_unit_test(alerts_are_told_in_words),
                 cmocka_unit_test(a_report_tells_waits_causes_and_losses),
                 cmocka_unit_test(lists_that_are_empty_say_so),
+                cmocka_unit_test(long_lines_are_broken_at_blanks),
                 cmocka_unit_test(long_words_are_cut_between_characters),
         };
         setlocale(LC_CTYPE, "C.UTF-8");

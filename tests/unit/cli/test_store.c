@@ -71,6 +71,8 @@ static void a_store_is_checked_exported_imported_copied_and_shrunk(void **state)
                 {"replay --log @pool.db --policy @p.yaml", 0, "Of 24 jobs 0 start earlier, 0 later",
                  ""},
                 {"replay --log @pool.db --policy @q.yaml", 0, "0 -> 12", ""},
+                {"replay --log @pool.db --policy @q.yaml", 0, "starts that change:\nworkload", ""},
+                {"replay --log @pool.db --policy @q.yaml", 0, "Z  refused  a\n", ""},
         };
         check_rows(rows, ARRAY_LEN(rows), path_of(""));
         assert_int_equal(run_line("replay --log @pool.db --policy @q.yaml --json -", path_of("")),
@@ -103,6 +105,10 @@ static void what_is_damaged_is_found(void **state)
                 {"store check @bad.export", 1, "1 finding", ""},
                 {"store check @bad.db", 1, "record 7", ""},
                 {"store check @bad.db @pool.db --json @found.json", 1, "whole", ""},
+                {"store check @bad.db --json @pool.db", 1, "\"whole\": true", ""},
+                {"store backup @pool.db @kept.db --json", 0, "\"done\": \"copied\"", ""},
+                {"store compact @kept.db --quiet --json", 0, "\"begins_behind\": ", ""},
+                {"store export @pool.db - --json", 2, "", "both go to standard output"},
                 {"store import @bad.export @other.db", 2, "", "export: byte "},
                 {"replay --log @bad.export", 2, "", "export: byte "},
                 {"replay --log @bad.db", 2, "", "record 7"},
@@ -130,7 +136,7 @@ static void a_call_that_cannot_be_meant_says_the_way_out(void **state)
                 {"store check @pool.db --records 3", 2, "", "--records goes with compact only"},
                 {"store compact @pool.db --records 40000", 2, "", "--records"},
                 {"store compact @pool.db --usage some", 2, "", "--usage"},
-                {"store check @pool.db --json @pool.db", 2, "", "is read by this run"},
+                {"store check @pool.db --json=- --json", 2, "", "given twice"},
                 {"replay", 2, "", "name a scenario, or a pool's log"},
                 {"replay --log @none", 2, "", "No such file"},
                 {"replay x.yaml --log @pool.db", 2, "", "--log takes no scenario"},

@@ -50,6 +50,13 @@ static void options_become_a_document(void **state)
                  "\"run\":{\"command\":[\"x\"],\"workdir\":\"/w\"},\"kind\":\"Workload\","
                  "\"name\":\"n\",\"tenant\":\"a/b\",\"class\":\"batch\",\"time_limit\":\"6h\","
                  "\"hold\":true,\"members\":2}"},
+                {"--model H100* --workdir /w -- python a/train.py", "web",
+                 "{\"each\":{\"model\":\"H100*\",\"devices\":1},\"run\":{\"command\":[\"python\","
+                 "\"a/train.py\"],\"workdir\":\"/w\"},\"kind\":\"Workload\",\"name\":\"train\","
+                 "\"tenant\":\"web\"}"},
+                {"--workdir /w -- x", "",
+                 "{\"each\":{\"devices\":1},\"run\":{\"command\":[\"x\"],\"workdir\":\"/w\"},"
+                 "\"kind\":\"Workload\",\"name\":\"x\"}"},
                 {"--share 0.1 --memory 8Gi -e A=1 --env B=x=y --env C= --workdir /w -- x", "",
                  "{\"each\":{\"memory\":\"8Gi\",\"share\":0.1},\"run\":{\"command\":[\"x\"],"
                  "\"env\":{\"A\":\"1\",\"B\":\"x=y\",\"C\":\"\"},\"workdir\":\"/w\"},"
@@ -108,7 +115,6 @@ static void what_cannot_be_is_refused_with_the_way_out(void **state)
         static const struct {
                 const char *line, *sentence;
         } rows[] = {
-                {"-- x", "say what it needs: --devices 1"},
                 {"-d 17 -- x", "--devices: "},
                 {"-d two -- x", "--devices: "},
                 {"-d 1 --members 4097 -- x", "--members: "},

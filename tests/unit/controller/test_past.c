@@ -33,7 +33,7 @@ static unsigned moments_count;
 static uint64_t brief, last_job;        /* the brief one waits, and is cancelled on the way */
 static int64_t brief_ended_ms, last_came_ms;
 
-static const struct past_limits usual = {.records_max = PAST_RECORDS_MAX, .ms_max = PAST_MS_MAX};
+static const struct past_limits usual = {.records_max = PAST_RECORDS_MAX};
 
 /* ---- live ---- */
 
@@ -181,7 +181,7 @@ static void every_answer_is_the_one_that_was_given_then(void **state)
         size_t count;
         /* Some lie before all snapshots that are kept, some between, some behind. */
         assert_int_equal(snapshot_list(view, list, 8, &count, &world.err), 0);
-        assert_int_equal(count, SNAPSHOT_KEEP);
+        assert_int_equal(count, SNAPSHOT_KEEP_USUAL.newest + 1);        /* and the day's first */
         assert_true(moments[0].seq < list[count - 1].seq);
         assert_true(moments[MOMENTS - 2].seq > list[count - 1].seq);
         for (unsigned m = 0; m < MOMENTS; m++)
@@ -233,22 +233,23 @@ static void another_tenants_work_is_hidden_by_the_policy_of_then(void **state)
         store_close(view);
 }
 
+static bool stop_at_once(void *arg)
+{
+        (void)arg;
+        return true;
+}
+
 static void it_is_bounded_and_ends_when_nobody_waits(void **state)
 {
         (void)state;
         struct store *view = view_of_world();
-        atomic_bool ends;
-        atomic_init(&ends, true);
         struct past_limits limits = usual;
         limits.records_max = 5;
-        struct past_question question = question_of(moments[2].at_ms, 0);
+        struct past_question question = question_of(moments[0].at_ms, 0);
         expect_refused(view, &question, &limits, -ERR_RANGE, "at most 5");
         limits = usual;
-        limits.ends = &ends;
-        expect_refused(view, &question, &limits, -ERR_CANCELLED, "nobody waits");
-        limits = usual;
-        limits.ms_max = -1;
-        expect_refused(view, &question, &limits, -ERR_RANGE, "takes longer");
+        limits.stops = stop_at_once;
+        expect_refused(view, &question, &limits, -ERR_CANCELLED, "given up");
         store_close(view);
 }
 
@@ -273,6 +274,26 @@ static void before_the_log_there_is_nothing(void **state)
         store_close(view);
 }
 
+static struct store *stopped_store(void)
+{
+        const struct store_options options = {.path = "s", .is_unlocked = true,
+                                              .vfs = fault_vfs_name(world.disks[world.disk])};
+        struct store *store;
+        assert_int_equal(store_open(&options, &store, &world.err), 0);
+        return store;
+}
+
+/* As a chore does while a question is worked at. */
+static bool prune_meanwhile(void *arg)
+{
+        const struct prune *prune = arg;
+        struct store *store = stopped_store();
+        while (prune_step(prune, store, &world.err) > 0)
+                ;
+        store_close(store);
+        return false;
+}
+
 static void what_was_pruned_cannot_be_asked_for(void **state)
 {
         (void)state;
@@ -281,16 +302,14 @@ static void what_was_pruned_cannot_be_asked_for(void **state)
         struct store *store;
         size_t count;
         world_stop(&world);
-        const struct store_options options = {.path = "s", .is_unlocked = true,
-                                              .vfs = fault_vfs_name(world.disks[world.disk])};
-        assert_int_equal(store_open(&options, &store, &world.err), 0);
+        store = stopped_store();
         assert_int_equal(snapshot_list(store, list, 8, &count, &world.err), 0);
         crypto_sign_keypair(key.public_key, key.secret_key);
-        const struct prune prune = {.upto_seq = list[1].seq, .at_ms = world.now_ms, .key = &key};
-        int rc;
-        while ((rc = prune_step(&prune, store, &world.err)) > 0)
-                ;
-        assert_int_equal(rc, 0);
+        struct prune prune = {.upto_seq = list[1].seq, .at_ms = world.now_ms, .key = &key};
+        struct past_question question = {.at_ms = moments[0].at_ms};
+        const struct past_limits limits = {.records_max = PAST_RECORDS_MAX,
+                                           .stops = prune_meanwhile, .stops_arg = &prune};
+        expect_refused(store, &question, &limits, -ERR_NOT_FOUND, "is pruned before that");
         expect_oldest(store, moments[0].at_ms, "is pruned before that");
         expect_oldest(store, list[1].at_ms - 1, "is pruned before that");
         for (unsigned m = 0; m < MOMENTS; m++)

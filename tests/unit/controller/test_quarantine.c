@@ -320,6 +320,45 @@ static void requests_are_held_by_method_target_and_body(void **state)
         assert_int_equal(quarantine_check(quarantine, CRASH_REQUEST, longest, "{}", 2, &err), 0);
 }
 
+static void the_list_says_who_asked_and_for_what(void **state)
+{
+        (void)state;
+        static const struct { const char *head, *body, *by, *kind, *what; } rows[] = {
+                {"GET /v1/review?by=day&tenant=lab%2Fa", "", "ana", "GET /v1/review",
+                 "?by=day&tenant=lab/a"},
+                {"GET /v1/pool", "", "uid 1002", "GET /v1/pool", ""},
+                {"GET /v1/x?\xff\n", "", "ana", "GET /v1/x", "???"},
+                {"POST /v1/workloads?dry_run=true", "kind: Workload\nname: a\ntenant: web\n", "ana",
+                 "POST /v1/workloads", "'a' of web"},
+                {"POST /v1/workloads", "{\"kind\": \"Workload\", \"name\": \"b\"}", "",
+                 "POST /v1/workloads", "'b'"},
+                {"POST /v1/tokens?x=1", "[not: a, document", "ana", "POST /v1/tokens", "?x=1"},
+        };
+        for (uint32_t r = 0; r < ARRAY_LEN(rows); r++) {
+                struct text text = {0};
+                struct err err;
+                for (unsigned times = 0; times < 2; times++)
+                        text_add(&text, "berth-crash 1 request signal=6 at_ns=%lld version=0.1"
+                                        " head=%zu body=%zu by=%zu\n%s%s%s\nstack\nend\n",
+                                 (long long)(crash_ms++ * 1000000), strlen(rows[r].head),
+                                 strlen(rows[r].body), strlen(rows[r].by), rows[r].head,
+                                 rows[r].body, rows[r].by);
+                assert_int_equal(take(&text), 2);
+                text_done(&text);
+                const struct quarantine_entry *entry = entry_at(r);
+                assert_string_equal(entry->kind, rows[r].kind);
+                assert_string_equal(entry->what, rows[r].what);
+                assert_string_equal(entry->by, rows[r].by);
+                assert_int_equal(quarantine_check(quarantine, CRASH_REQUEST, rows[r].head,
+                                                  rows[r].body, strlen(rows[r].body), &err),
+                                 -ERR_QUARANTINED);
+        }
+        assert_int_equal(quarantine_check(quarantine, CRASH_REQUEST, "GET /v1/review?by=day", "",
+                                          0, NULL), 0);
+        start_again();
+        assert_string_equal(entry_at(0)->by, "ana");
+}
+
 /* Auditors read the list: what somebody types is not theirs. */
 static void what_is_typed_at_a_terminal_is_not_kept(void **state)
 {
@@ -403,7 +442,10 @@ static void an_end_that_is_held_holds_up_nobody_else(void **state)
 
 /* ---- the handler ---- */
 
-enum how { BY_ASSERT, BY_FAULT, BY_HANGING, BY_OVERFLOW, BY_REQUEST, OUTSIDE, HOWS };
+enum how {
+        BY_ASSERT, BY_FAULT, BY_HANGING, BY_OVERFLOW, BY_REQUEST, BESIDE, BESIDE_BY_OVERFLOW,
+        OUTSIDE, HOWS
+};
 
 static int overflow(volatile int depth)
 {
@@ -420,6 +462,27 @@ static void *hang(void *how)
         while (*(enum how *)how == BY_HANGING)
                 ;
         return NULL;
+}
+
+static void *crash_in_thread(void *arg)
+{
+        enum how how = *(enum how *)arg;
+        const struct crash_request request = {.head = "GET /v1/y", .body = "{1}", .by = "ben",
+                                              .size = 3};
+        crash_enter_beside(2, &request);
+        crash_leave_beside(2);
+        crash_enter_beside(2, &request);
+        if (how == BESIDE_BY_OVERFLOW)
+                (void)overflow(0);
+        abort();
+}
+
+/* While the first thread is at something else. */
+static void crash_beside(enum how *how)
+{
+        pthread_t thread;
+        (void)pthread_create(&thread, NULL, crash_in_thread, how);
+        (void)pthread_join(thread, NULL);
 }
 
 /* As a program of its own: without a core, and without cmocka's handlers. */
@@ -440,6 +503,9 @@ static void crash_in_child(enum how how)
         if (crash_watch(path, "0.1", 200, &err) < 0)
                 _exit(99);
         crash_enter(CRASH_REQUEST, "POST /v1/x", "{}", 2);
+        crash_asked_by("ana");
+        if (how == BESIDE || how == BESIDE_BY_OVERFLOW)
+                crash_beside(&how);
         if (how != BY_REQUEST)
                 crash_enter(CRASH_INPUT, "submitted", "{\"input\":1}", 11);
         if (how == OUTSIDE) {
@@ -464,13 +530,19 @@ static int see_one(void *arg, const struct crash_record *record, struct err *err
 static void a_crash_of_each_kind_is_written_down(void **state)
 {
         (void)state;
-        static const struct { int signal; enum crash_of of; const char *head, *body; } want[] = {
-                [BY_ASSERT] = {SIGABRT, CRASH_INPUT, "submitted", "{\"input\":1}"},
-                [BY_FAULT] = {SIGSEGV, CRASH_INPUT, "submitted", "{\"input\":1}"},
-                [BY_HANGING] = {SIGABRT, CRASH_INPUT, "submitted", "{\"input\":1}"},
-                [BY_OVERFLOW] = {SIGSEGV, CRASH_INPUT, "submitted", "{\"input\":1}"},
-                [BY_REQUEST] = {SIGABRT, CRASH_REQUEST, "POST /v1/x", "{}"},
-                [OUTSIDE] = {SIGABRT, CRASH_OTHER, "", ""},
+        static const struct {
+                int signal;
+                enum crash_of of;
+                const char *head, *body, *by;
+        } want[] = {
+                [BY_ASSERT] = {SIGABRT, CRASH_INPUT, "submitted", "{\"input\":1}", "ana"},
+                [BY_FAULT] = {SIGSEGV, CRASH_INPUT, "submitted", "{\"input\":1}", "ana"},
+                [BY_HANGING] = {SIGABRT, CRASH_INPUT, "submitted", "{\"input\":1}", "ana"},
+                [BY_OVERFLOW] = {SIGSEGV, CRASH_INPUT, "submitted", "{\"input\":1}", "ana"},
+                [BY_REQUEST] = {SIGABRT, CRASH_REQUEST, "POST /v1/x", "{}", "ana"},
+                [BESIDE] = {SIGABRT, CRASH_REQUEST, "GET /v1/y", "{1}", "ben"},
+                [BESIDE_BY_OVERFLOW] = {SIGSEGV, CRASH_REQUEST, "GET /v1/y", "{1}", "ben"},
+                [OUTSIDE] = {SIGABRT, CRASH_OTHER, "", "", ""},
         };
         for (unsigned how = 0; how < HOWS; how++) {
                 struct crash_record record = {0};
@@ -494,6 +566,8 @@ static void a_crash_of_each_kind_is_written_down(void **state)
                 assert_memory_equal(record.head, want[how].head, record.head_size);
                 assert_int_equal(record.body_size, strlen(want[how].body));
                 assert_memory_equal(record.body, want[how].body, record.body_size);
+                assert_int_equal(record.by_size, strlen(want[how].by));
+                assert_memory_equal(record.by, want[how].by, record.by_size);
                 assert_true(record.stack_size > 20);
                 mem_free(bytes);
         }
@@ -551,6 +625,12 @@ static void records_that_are_cut_or_no_records(void **state)
                 {"berth-crash 1 input signal=6 at_ns=9223372036854775808 version=1 head=0 body=0\n",
                  -ERR_INPUT},
                 {"berth-crash 1 none signal=6 at_ns=5 version=1 head=0 body=0\n", -ERR_INPUT},
+                {"berth-crash 1 input signal=6 at_ns=5 version=1 head=1 body=2 by=2\nabc", 0},
+                {"berth-crash 1 input signal=6 at_ns=5 version=1 head=1 body=2 by=2\nabcd", 0},
+                {"berth-crash 1 input signal=6 at_ns=5 version=1 head=1 body=2 by=2\nabcde\nx\n"
+                 "end\n", 0},
+                {"berth-crash 1 input signal=6 at_ns=5 version=1 head=1 body=2 by=129\nabc",
+                 -ERR_INPUT},
                 {"berth-crash 2 input signal=6 at_ns=5 version=1 head=0 body=0\n", -ERR_INPUT},
                 {"something else", -ERR_INPUT},
         };
@@ -580,6 +660,7 @@ int main(void)
                                                 end),
                 cmocka_unit_test_setup_teardown(
                         where_the_list_is_full_the_oldest_suspect_makes_room, begin, end),
+                cmocka_unit_test_setup_teardown(the_list_says_who_asked_and_for_what, begin, end),
                 cmocka_unit_test_setup_teardown(what_is_typed_at_a_terminal_is_not_kept, begin,
                                                 end),
                 cmocka_unit_test_setup_teardown(an_end_that_is_held_holds_up_nobody_else,

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "net/http.h"
 #include "tests/unit/net/world.h"
 
@@ -166,6 +167,70 @@ static void silence_is_filled_with_comments(void **state)
         assert_true(world_stop(world));
 }
 
+/* Reads chunks until the last one; what they hold. Freed with mem_free(). */
+static char *read_chunks(int fd, size_t room, size_t *ret_size)
+{
+        char *raw = mem_new(room, 1), *body = mem_new(room, 1), *at, *next;
+        size_t used = 0, size = 0, chunk;
+
+        for (int waited = 0; waited < 10000 && !strstr(raw + (used > 9 ? used - 9 : 0),
+                                                       "\r\n0\r\n\r\n"); waited += 50) {
+                int got = hear_raw(fd, raw + used, used + 16384 < room ? 16384 : room - used, 50);
+                if (got < 0)
+                        break;
+                used += (size_t)got;
+        }
+        at = strstr(raw, "\r\n\r\n");
+        assert_non_null(at);
+        for (at += 4; (chunk = strtoul(at, &next, 16)) > 0; at = next + 2 + chunk + 2) {
+                assert_memory_equal(next, "\r\n", 2);
+                assert_true(next + 2 + chunk + 2 < raw + used);
+                assert_memory_equal(next + 2 + chunk, "\r\n", 2);
+                memcpy(body + size, next + 2, chunk);
+                size += chunk;
+        }
+        assert_memory_equal(next, "\r\n\r\n", 4);
+        mem_free(raw);
+        *ret_size = size;
+        return body;
+}
+
+/* More than its socket takes, in more pieces than go into one chunk, and its end behind them. */
+static void who_reads_late_gets_every_byte_and_the_end(void **state)
+{
+        (void)state;
+        enum { PUSHES = 300, ROOM = 2 << 20 };
+        struct http_limits limits = http_limits_default;
+        limits.stream_bytes_max = 4 << 20;
+        struct world *world = start(limits);
+        int fd = dial_unix(world), control = dial_unix(world);
+        struct text wanted = {0};
+        size_t size;
+        begin_stream(fd, NULL);
+        assert_true(counter_becomes(control, "streams", 1));
+        text_add(&wanted, "retry:10\n\nid:1\nevent:begin\ndata:after 0\n\n");
+        for (unsigned p = 0; p < PUSHES; p++) {
+                unsigned bytes = p % 10 == 0 ? 20000 : 1 + p % 7;
+                char path[40];
+                snprintf(path, sizeof path, "/push?bytes=%u", bytes);
+                assert_string_equal(ask(control, path)->body, "pushed 1 refused 0");
+                text_add(&wanted, "id:%u\ndata:", 101 + p);
+                for (unsigned b = 0; b < bytes; b++)
+                        text_add_bytes(&wanted, "d", 1);
+                text_add(&wanted, "\n\n");
+        }
+        ask(control, "/end");
+        char *body = read_chunks(fd, ROOM, &size);
+        assert_int_equal(size, wanted.size);
+        assert_memory_equal(body, wanted.bytes, size);
+        assert_string_equal(ask(fd, "/hello")->body, "hello");  /* the connection goes on */
+        mem_free(body);
+        text_done(&wanted);
+        close(fd);
+        close(control);
+        assert_true(world_stop(world));
+}
+
 static void a_stuck_watcher_is_cut_by_time_as_well(void **state)
 {
         (void)state;
@@ -270,6 +335,7 @@ int main(void)
                 cmocka_unit_test(who_does_not_read_is_cut_and_delays_nobody),
                 cmocka_unit_test(one_piece_may_fill_the_buffer_and_not_more),
                 cmocka_unit_test(silence_is_filled_with_comments),
+                cmocka_unit_test(who_reads_late_gets_every_byte_and_the_end),
                 cmocka_unit_test(a_stuck_watcher_is_cut_by_time_as_well),
                 cmocka_unit_test(there_are_only_so_many_streams),
                 cmocka_unit_test(an_old_client_gets_the_stream_without_chunks),

@@ -12,16 +12,48 @@ static void never(struct http_exchange *exchange, const struct route_match *matc
 }
 
 static const struct route table[] = {
-        {HTTP_GET, "/v1/workloads", "listWorkloads", never},
-        {HTTP_POST, "/v1/workloads", "submitWorkload", never},
-        {HTTP_GET, "/v1/workloads/{name}", "getWorkload", never},
-        {HTTP_DELETE, "/v1/workloads/{name}", "cancelWorkload", never},
-        {HTTP_GET, "/v1/workloads/waiting", "listWaiting", never},
-        {HTTP_GET, "/v1/tenants/{tenant}/members/{member}", "getMember", never},
-        {HTTP_HEAD, "/v1/health", "pingHealth", never},
-        {HTTP_GET, "/v1/health", "getHealth", never},
-        {HTTP_GET, "/", "getRoot", never},
+        {HTTP_GET, "/v1/workloads", "listWorkloads", never, NULL},
+        {HTTP_POST, "/v1/workloads", "submitWorkload", never, NULL},
+        {HTTP_GET, "/v1/workloads/{name}", "getWorkload", never, NULL},
+        {HTTP_DELETE, "/v1/workloads/{name}", "cancelWorkload", never, NULL},
+        {HTTP_GET, "/v1/workloads/waiting", "listWaiting", never, NULL},
+        {HTTP_GET, "/v1/tenants/{tenant}/members/{member}", "getMember", never, NULL},
+        {HTTP_HEAD, "/v1/health", "pingHealth", never, NULL},
+        {HTTP_GET, "/v1/health", "getHealth", never, NULL},
+        {HTTP_GET, "/", "getRoot", never, NULL},
 };
+
+static void a_query_is_the_routes(void **state)
+{
+        (void)state;
+        static const struct route any = {.pattern = "/a"};
+        static const struct route none = {.pattern = "/a", .queries = ""};
+        static const struct route two = {.pattern = "/a", .queries = "dry_run tenant"};
+        struct err err;
+
+        assert_int_equal(routes_query_check(&any, "dryrun=true", &err), 0);
+        assert_int_equal(routes_query_check(&none, "", &err), 0);
+        assert_int_equal(routes_query_check(&none, "dryrun=true", &err), -ERR_INPUT);
+        assert_int_equal(routes_query_check(&two, "tenant=a&dry_run=true", &err), 0);
+        assert_int_equal(routes_query_check(&two, "dryrun=true", &err), -ERR_INPUT);
+        check_has(err.text, "unknown field 'dryrun' in the query; did you mean 'dry_run'?");
+        assert_int_equal(routes_query_check(&two, "tenant=a&tenant=b", &err), -ERR_INPUT);
+}
+
+static void queries_of_a_table_have_bounds(void **state)
+{
+        (void)state;
+        char most[ROUTE_QUERIES_MAX * 2 + 3] = "";
+        struct route route = {HTTP_GET, "/a", "getA", never, most};
+        struct err err;
+
+        for (int i = 0; i < ROUTE_QUERIES_MAX; i++)
+                memcpy(most + i * 2, "a ", 3);
+        assert_int_equal(routes_check(&route, 1, &err), 0);
+        memcpy(most + (ptrdiff_t)ROUTE_QUERIES_MAX * 2, "a", 2);
+        assert_int_equal(routes_check(&route, 1, &err), -ERR_INPUT);
+}
+
 
 static void paths_find_their_operation(void **state)
 {
@@ -99,6 +131,8 @@ static void parameters_are_decoded(void **state)
                          -ERR_INPUT);
 }
 
+#define GET(pattern, operation) {HTTP_GET, pattern, operation, never, NULL}
+
 static void a_table_that_cannot_be_served_is_refused(void **state)
 {
         (void)state;
@@ -106,23 +140,22 @@ static void a_table_that_cannot_be_served_is_refused(void **state)
                 struct route routes[2];
                 const char *part; /* NULL: fine */
         } rows[] = {
-                {{{HTTP_GET, "/a", "x", never}, {HTTP_POST, "/a", "y", never}}, NULL},
-                {{{HTTP_GET, "/{a}", "x", never}, {HTTP_GET, "/b", "y", never}}, NULL},
-                {{{HTTP_GET, "/{a}", "x", never}, {HTTP_GET, "/{b}", "y", never}}, "are alike"},
-                {{{HTTP_GET, "/a", "x", never}, {HTTP_GET, "/b", "x", never}}, "operation 'x'"},
-                {{{HTTP_GET, "a", "x", never}, {HTTP_GET, "/b", "y", never}}, "1 to 12 segments"},
-                {{{HTTP_GET, "", "x", never}, {HTTP_GET, "/b", "y", never}}, "1 to 12 segments"},
-                {{{HTTP_GET, "/a{b}", "x", never}, {HTTP_GET, "/b", "y", never}}, "a word or"},
-                {{{HTTP_GET, "/{}", "x", never}, {HTTP_GET, "/b", "y", never}}, "a word or"},
-                {{{HTTP_OTHER, "/a", "x", never}, {HTTP_GET, "/b", "y", never}}, "no method"},
-                {{{HTTP_GET, "/a", "x", NULL}, {HTTP_GET, "/b", "y", never}}, "no handler"},
-                {{{HTTP_GET, "/{a}/{b}/{c}/{d}/{e}", "x", never}, {HTTP_GET, "/b", "y", never}},
+                {{GET("/a", "x"), {HTTP_POST, "/a", "y", never, NULL}}, NULL},
+                {{GET("/{a}", "x"), GET("/b", "y")}, NULL},
+                {{GET("/{a}", "x"), GET("/{b}", "y")}, "are alike"},
+                {{GET("/a", "x"), GET("/b", "x")}, "operation 'x'"},
+                {{GET("a", "x"), GET("/b", "y")}, "1 to 12 segments"},
+                {{GET("", "x"), GET("/b", "y")}, "1 to 12 segments"},
+                {{GET("/a{b}", "x"), GET("/b", "y")}, "a word or"},
+                {{GET("/{}", "x"), GET("/b", "y")}, "a word or"},
+                {{{HTTP_OTHER, "/a", "x", never, NULL}, GET("/b", "y")}, "no method"},
+                {{{HTTP_GET, "/a", "x", NULL, NULL}, GET("/b", "y")}, "no handler"},
+                {{GET("/{a}/{b}/{c}/{d}/{e}", "x"), GET("/b", "y")},
                  "at most 4"},
-                {{{HTTP_GET, "/1/2/3/4/5/6/7/8/9/10/11/12/13", "x", never},
-                  {HTTP_GET, "/b", "y", never}},
+                {{GET("/1/2/3/4/5/6/7/8/9/10/11/12/13", "x"), GET("/b", "y")},
                  "1 to 12 segments"},
-                {{{HTTP_GET, "/1/2/3/4/5/6/7/8/9/10/11/12", "x", never},
-                  {HTTP_GET, "/{a}/{b}/{c}/{d}", "y", never}},
+                {{GET("/1/2/3/4/5/6/7/8/9/10/11/12", "x"),
+                  GET("/{a}/{b}/{c}/{d}", "y")},
                  NULL},
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -139,6 +172,8 @@ static void a_table_that_cannot_be_served_is_refused(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_query_is_the_routes),
+                cmocka_unit_test(queries_of_a_table_have_bounds),
                 cmocka_unit_test(paths_find_their_operation),
                 cmocka_unit_test(parameters_are_decoded),
                 cmocka_unit_test(a_table_that_cannot_be_served_is_refused),

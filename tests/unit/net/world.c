@@ -310,8 +310,8 @@ static void on_workload(struct http_exchange *exchange, const struct route_match
 }
 
 static const struct route routes_table[] = {
-        {HTTP_GET, "/v1/workloads/{name}", "getWorkload", on_workload},
-        {HTTP_DELETE, "/v1/workloads/{name}", "cancelWorkload", on_workload},
+        {HTTP_GET, "/v1/workloads/{name}", "getWorkload", on_workload, NULL},
+        {HTTP_DELETE, "/v1/workloads/{name}", "cancelWorkload", on_workload, NULL},
 };
 
 static void on_request(struct http_exchange *exchange, void *arg)

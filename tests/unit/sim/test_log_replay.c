@@ -429,7 +429,8 @@ static void a_snapshot_of_another_state_is_found(void **state)
         assert_int_equal(snapshot_read(store, &list[0], &body, NULL), 0);
         size_t size = list[0].size;
         struct snapshot late = {.seq = list[0].seq + 2, .version = 2, .at_ms = 1};
-        assert_int_equal(snapshot_write(store, &late, body, size, 9, NULL), 0);
+        assert_int_equal(snapshot_write(store, &late, body, size, SNAPSHOT_KEEP_NEWEST(9),
+                                        NULL), 0);
         mem_free(body);
         store_close(store);
         check(path, &result);

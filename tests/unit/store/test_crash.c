@@ -101,8 +101,8 @@ static void ask_snapshot(struct writer *writer, unsigned number, struct snapshot
         uint8_t *body = mem_new(STORY_SNAPSHOT_BYTES, 1);
         assert_non_null(body);
         story_snapshot(about.seq, body);
-        assert_int_equal(snapshot_put_new(&about, body, STORY_SNAPSHOT_BYTES, 1, ret_put, NULL),
-                         0);
+        assert_int_equal(snapshot_put_new(&about, body, STORY_SNAPSHOT_BYTES,
+                                          SNAPSHOT_KEEP_NEWEST(1), ret_put, NULL), 0);
         struct writer_chore chore = {.self = *ret_put, .step = put_step};
         assert_int_equal(writer_chore(writer, &chore, NULL), 0);
 }

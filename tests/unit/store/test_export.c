@@ -58,7 +58,8 @@ static struct store *make_store(const char *name, bool is_pruned)
                 uint8_t body[STORY_SNAPSHOT_BYTES];
                 struct snapshot about = {.seq = story_seq(at[i]), .version = 3, .at_ms = 4};
                 story_snapshot(about.seq, body);
-                assert_int_equal(snapshot_write(store, &about, body, sizeof body, 9, NULL), 0);
+                assert_int_equal(snapshot_write(store, &about, body, sizeof body,
+                                                SNAPSHOT_KEEP_NEWEST(9), NULL), 0);
         }
         static const unsigned cuts[] = {15, 20};
         for (size_t i = 0; is_pruned && i < ARRAY_LEN(cuts); i++) {
@@ -196,7 +197,8 @@ static void any_changed_or_missing_byte_is_refused(void **state)
         char *bytes;
         size_t size;
         story_commit(store, 1, 4);
-        assert_int_equal(snapshot_write(store, &about, "state", 5, 9, NULL), 0);
+        assert_int_equal(snapshot_write(store, &about, "state", 5, SNAPSHOT_KEEP_NEWEST(9), NULL),
+                         0);
         struct prune prune = {.upto_seq = 2, .key = &key};
         while (prune_step(&prune, store, NULL) > 0)
                 ;

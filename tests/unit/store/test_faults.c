@@ -98,8 +98,8 @@ static void ask_snapshot(struct run *run, unsigned number)
         struct writer_chore chore = {.self = run, .step = put_step, .done = put_done};
         assert_non_null(body);
         story_snapshot(about.seq, body);
-        assert_int_equal(snapshot_put_new(&about, body, STORY_SNAPSHOT_BYTES, 2, &run->put, NULL),
-                         0);
+        assert_int_equal(snapshot_put_new(&about, body, STORY_SNAPSHOT_BYTES,
+                                          SNAPSHOT_KEEP_NEWEST(2), &run->put, NULL), 0);
         assert_int_equal(writer_chore(run->writer, &chore, NULL), 0);
 }
 

@@ -171,7 +171,8 @@ static int make_fixture(const char *path)
         uint8_t body[STORY_SNAPSHOT_BYTES];
         story_commit(store, 1, BATCHES);
         story_snapshot(about.seq, body);
-        assert_int_equal(snapshot_write(store, &about, body, sizeof body, 1, NULL), 0);
+        assert_int_equal(snapshot_write(store, &about, body, sizeof body, SNAPSHOT_KEEP_NEWEST(1),
+                                        NULL), 0);
         prune_fixture(store);
         store_close(store);
         return 0;

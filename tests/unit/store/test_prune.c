@@ -59,7 +59,8 @@ static void write_snapshot(struct store *store, unsigned number)
         uint8_t body[STORY_SNAPSHOT_BYTES];
         struct snapshot about = {.seq = story_seq(number)};
         story_snapshot(about.seq, body);
-        assert_int_equal(snapshot_write(store, &about, body, sizeof body, 9, NULL), 0);
+        assert_int_equal(snapshot_write(store, &about, body, sizeof body, SNAPSHOT_KEEP_NEWEST(9),
+                                        NULL), 0);
 }
 
 /* All steps; their number. */

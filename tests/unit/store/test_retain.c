@@ -79,7 +79,8 @@ static void add_day(struct store *store, int number)
 static void add_snapshot(struct store *store, uint64_t seq)
 {
         const struct snapshot about = {.seq = seq, .version = 1, .at_ms = day((int)seq)};
-        assert_int_equal(snapshot_write(store, &about, "state", 5, 3, NULL), 0);
+        assert_int_equal(snapshot_write(store, &about, "state", 5, SNAPSHOT_KEEP_NEWEST(3), NULL),
+                         0);
 }
 
 static struct store *make(const char *name, bool with_snapshots)

@@ -13,6 +13,7 @@
 #include "store/log.h"
 #include "store/review.h"
 #include "store/store.h"
+#include "store/sums.h"
 
 #define DAY REVIEW_DAY_MS
 
@@ -101,6 +102,17 @@ static int show(void *self, const struct review_sum *sum, struct err *err)
                                         sum->tenant, sum->measure, sum->detail[0] ? ":" : "",
                                         sum->detail, (unsigned long long)sum->amount);
         return 0;
+}
+
+/* The same at the end of a text that is long enough. */
+static int show_long(void *self, const struct review_sum *sum, struct err *err)
+{
+        char **at = self;
+        struct shown shown = {{0}, 0};
+        int rc = show(&shown, sum, err);
+        memcpy(*at, shown.text, shown.size + 1);
+        *at += shown.size;
+        return rc;
 }
 
 static void look(struct store *store, struct review_query query, const char *wanted)
@@ -207,6 +219,128 @@ static void whole_days_go_step_by_step(void **state)
         store_close(store);
 }
 
+/* ---- many rows, put there with plain SQL ---- */
+
+#define NUMBERS "WITH RECURSIVE number(n) AS (VALUES (0) UNION ALL SELECT n + 1 FROM number" \
+                " WHERE n < %d) INSERT OR IGNORE INTO review_days SELECT "
+#define FROM_NUMBERS " FROM number"
+
+static void run_sql(const char *sql, char *ret_text, size_t size)
+{
+        sqlite3 *db;
+        sqlite3_stmt *row;
+        assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+        if (sqlite3_prepare_v2(db, sql, -1, &row, NULL) != SQLITE_OK)
+                fail_msg("%s", sqlite3_errmsg(db));
+        int code = sqlite3_step(row);
+        if (code == SQLITE_ROW && ret_text)
+                snprintf(ret_text, size, "%s", (const char *)sqlite3_column_text(row, 0));
+        assert_true(code == SQLITE_ROW || code == SQLITE_DONE);
+        sqlite3_finalize(row);
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* What SQL itself makes of them, in its order: names that begin alike, too. */
+static void sums_are_those_of_sql(void **state)
+{
+        (void)state;
+        static char wanted[1 << 16], got[1 << 16], sql[600];
+        struct store *store = open_store(path);
+        run_sql("DELETE FROM review_days", NULL, 0);
+        snprintf(sql, sizeof sql, NUMBERS "(n %% 5 - 2) * 86400000, substr('a/b-c', 1, n %% 6),"
+                                          " 'c' || (n * 7 %% 3), '', substr('x!y', 1, n %% 4),"
+                                          " n * 13 %% 11, n * n" FROM_NUMBERS, 3000);
+        run_sql(sql, NULL, 0);
+        run_sql("SELECT group_concat(it, '') FROM (SELECT (day_ms / 86400000) || ' ' || tenant ||"
+                " ' ' || measure || CASE detail WHEN '' THEN '' ELSE ':' END || detail || ' ' ||"
+                " sum(amount) || '; ' AS it FROM review_days WHERE day_ms < 86400000"
+                " GROUP BY day_ms, tenant, measure, detail"
+                " ORDER BY day_ms, tenant, measure, detail)", wanted, sizeof wanted);
+        const struct review_query query = {.from_ms = INT64_MIN, .until_ms = DAY,
+                                           .by_tenant = true, .by_day = true};
+        struct err err;
+        char *at = got;
+        assert_int_equal(review_sums(store, &query, show_long, &at, &err), 0);
+        assert_true(strlen(wanted) > 1000);
+        assert_string_equal(got, wanted);
+        store_close(store);
+}
+
+static bool stop_now(void *arg)
+{
+        (void)arg;
+        return true;
+}
+
+static void a_view_reads_no_further_than_it_may(void **state)
+{
+        (void)state;
+        struct store *store = open_store(path), *view;
+        const struct review_query query = {.until_ms = INT64_MAX};
+        struct shown shown = {{0}, 0};
+        struct err err;
+        assert_int_equal(store_view(store, &view, &err), 0);
+        store_view_stops(view, stop_now, NULL);
+        assert_int_equal(review_sums(view, &query, show, &shown, &err), -ERR_CANCELLED);
+        assert_int_equal(shown.size, 0);
+        store_view_stops(view, NULL, NULL);
+        look(view, (struct review_query){.measure = "none"}, "");
+        store_close(view);
+        store_close(store);
+}
+
+static void a_view_can_stay_at_one_moment(void **state)
+{
+        (void)state;
+        struct store *store = open_store(path), *view;
+        const struct review_row row = row_of(100, "a", "starts", "", 100);
+        struct err err;
+        assert_int_equal(store_view(store, &view, &err), 0);
+        assert_int_equal(commit_row(store, &row, NULL), 0);
+        assert_int_equal(store_view_begin(view, &err), 0);
+        look(view, (struct review_query){.measure = "starts"}, "0  starts 100; ");
+        assert_int_equal(commit_row(store, &row, NULL), 0);
+        look(view, (struct review_query){.measure = "starts"}, "0  starts 100; ");
+        store_view_end(view);
+        look(view, (struct review_query){.measure = "starts"}, "0  starts 200; ");
+        store_close(view);
+        store_close(store);
+}
+
+static int count_sum(void *self, const struct review_sum *sum, struct err *err)
+{
+        (void)sum;
+        (void)err;
+        ++*(unsigned *)self;
+        return 0;
+}
+
+/* At the bound, and one more. */
+static void more_sums_than_memory_is_meant_for_are_refused(void **state)
+{
+        (void)state;
+        static char sql[400];
+        struct review_query query = {.from_ms = 1000 * DAY, .until_ms = INT64_MAX,
+                                     .by_tenant = true};
+        struct store *store = open_store(path);
+        struct err err = {0};
+        unsigned count = 0;
+        snprintf(sql, sizeof sql, NUMBERS "1000 * 86400000, 't' || n, '', '', 'starts', '', 1"
+                 FROM_NUMBERS, (int)SUMS_MAX - 1);
+        run_sql(sql, NULL, 0);
+        assert_int_equal(review_sums(store, &query, count_sum, &count, &err), 0);
+        assert_int_equal(count, SUMS_MAX);
+        run_sql("INSERT INTO review_days VALUES (1000 * 86400000, 'more', '', '', 'starts', '', 1)",
+                NULL, 0);
+        assert_int_equal(review_sums(store, &query, count_sum, &count, &err), -ERR_RANGE);
+        check_has(err.text, "ask for less time, or by less");
+        query.by_tenant = false;
+        count = 0;
+        assert_int_equal(review_sums(store, &query, count_sum, &count, &err), 0);
+        assert_int_equal(count, 1);
+        store_close(store);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -215,6 +349,10 @@ int main(void)
                 cmocka_unit_test(views_show_them),
                 cmocka_unit_test(an_export_brings_them_along),
                 cmocka_unit_test(whole_days_go_step_by_step),
+                cmocka_unit_test(sums_are_those_of_sql),
+                cmocka_unit_test(a_view_reads_no_further_than_it_may),
+                cmocka_unit_test(a_view_can_stay_at_one_moment),
+                cmocka_unit_test(more_sums_than_memory_is_meant_for_are_refused),
         };
         return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

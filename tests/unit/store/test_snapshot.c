@@ -42,7 +42,7 @@ static void write_one(struct store *store, uint64_t seq, size_t size, uint32_t k
         struct snapshot about = {.seq = seq, .version = UINT64_MAX - seq, .at_ms = 7};
         uint8_t *body = make_body(size, seq);
         struct err err = {0};
-        if (snapshot_write(store, &about, body, size, keep, &err) < 0)
+        if (snapshot_write(store, &about, body, size, SNAPSHOT_KEEP_NEWEST(keep), &err) < 0)
                 fail_msg("%s", err.text);
         mem_free(body);
 }
@@ -100,8 +100,8 @@ static void an_unfinished_one_is_never_read_and_removed_by_the_next(void **state
         write_one(store, 5, 100, 2);
         /* The row, nine chunks and the mark are steps; all but the last leave it unfinished. */
         for (int steps = 1; steps <= 10; steps++) {
-                assert_int_equal(snapshot_put_new(&about, make_body(size, 9), size, 2, &put, NULL),
-                                 0);
+                assert_int_equal(snapshot_put_new(&about, make_body(size, 9), size,
+                                                  SNAPSHOT_KEEP_NEWEST(2), &put, NULL), 0);
                 for (int i = 0; i < steps; i++)
                         assert_int_equal(snapshot_put_step(put, store, NULL), 1);
                 snapshot_put_free(put);
@@ -136,8 +136,8 @@ static void appends_go_on_between_the_steps(void **state)
         struct snapshot_put *put;
         unsigned number = 2;
         story_commit(store, 1, number);
-        assert_int_equal(snapshot_put_new(&about, make_body(size, about.seq), size, 3, &put, NULL),
-                         0);
+        assert_int_equal(snapshot_put_new(&about, make_body(size, about.seq), size,
+                                          SNAPSHOT_KEEP_NEWEST(3), &put, NULL), 0);
         while (snapshot_put_step(put, store, NULL) == 1) {
                 number++;
                 story_commit(store, number, number);
@@ -154,13 +154,15 @@ static void at_a_record_that_is_not_there_it_is_refused(void **state)
         struct store *store = story_open("d", "ram");
         struct snapshot about = {.seq = 1};
         struct err err = {0};
-        assert_int_equal(snapshot_write(store, &about, "x", 1, 1, &err), -ERR_NOT_FOUND);
+        assert_int_equal(snapshot_write(store, &about, "x", 1, SNAPSHOT_KEEP_NEWEST(1), &err),
+                         -ERR_NOT_FOUND);
         check_has(err.text, "there is no record 1");
         about.seq = 0;                          /* the state before all */
-        assert_int_equal(snapshot_write(store, &about, "x", 1, 1, &err), 0);
+        assert_int_equal(snapshot_write(store, &about, "x", 1, SNAPSHOT_KEEP_NEWEST(1), &err), 0);
         struct snapshot_put *put;
         assert_int_equal(snapshot_put_new(&about, (void *)(uintptr_t)"x",
-                                          SNAPSHOT_BYTES_MAX + 1ull, 1, &put, &err), -ERR_RANGE);
+                                          SNAPSHOT_BYTES_MAX + 1ull, SNAPSHOT_KEEP_NEWEST(1),
+                                          &put, &err), -ERR_RANGE);
         store_close(store);
 }
 
@@ -208,6 +210,40 @@ static void a_damaged_one_is_passed_over_and_found(void **state)
         }
 }
 
+/* The first of each day stays, of so many days; the newest ones do in any case. */
+static void one_of_each_day_is_kept_beside_the_newest(void **state)
+{
+        (void)state;
+        static const struct { unsigned keep, days; const char *stay; } rows[] = {
+                {2, 0, "9 8 "},
+                {2, 2, "9 8 7 4 "},             /* 7 begins the third day, 4 the second one */
+                {1, 3, "9 7 4 1 "},
+                {1, 99, "9 7 4 1 "},
+                {5, 1, "9 8 7 6 5 "},
+        };
+        for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
+                char name[] = "0", stay[64] = "";
+                name[0] = (char)((size_t)name[0] + r);
+                struct store *store = story_open(name, "ram");
+                struct snapshot list[16];
+                size_t count;
+                story_commit(store, 1, 10);
+                for (uint64_t seq = 1; seq <= 9; seq++) {
+                        int64_t day = 100 + (int64_t)(seq - 1) / 3;
+                        const struct snapshot about = {
+                                .seq = seq, .at_ms = 86400000 * day + (int64_t)seq * 1000};
+                        const struct snapshot_keep keep = {rows[r].keep, rows[r].days};
+                        assert_int_equal(snapshot_write(store, &about, "x", 1, keep, NULL), 0);
+                }
+                assert_int_equal(snapshot_list(store, list, 16, &count, NULL), 0);
+                for (size_t i = 0; i < count; i++)
+                        snprintf(stay + strlen(stay), sizeof stay - strlen(stay), "%u ",
+                                 (unsigned)list[i].seq);
+                assert_string_equal(stay, rows[r].stay);
+                store_close(store);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -219,6 +255,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(appends_go_on_between_the_steps, make_disk,
                                                 free_disk),
                 cmocka_unit_test_setup_teardown(at_a_record_that_is_not_there_it_is_refused,
+                                                make_disk, free_disk),
+                cmocka_unit_test_setup_teardown(one_of_each_day_is_kept_beside_the_newest,
                                                 make_disk, free_disk),
                 cmocka_unit_test_setup_teardown(a_damaged_one_is_passed_over_and_found, make_disk,
                                                 free_disk),
