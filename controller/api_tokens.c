@@ -170,6 +170,10 @@ static int may_make(struct call *call, const struct token_entry *wish, struct er
                                "'%s' is no principal for whom you may make tokens: it stands in "
                                "the policy's 'principals', and is of your tenants only",
                                wish->principal);
+        if (!access_may(&principal, ACTION_SEE, wish->tenant))
+                return err_set(err, ERR_INPUT,
+                               "'%s' is not of '%s' in the policy: a token would give nothing",
+                               wish->principal, wish->tenant);
         return 0;
 }
 
