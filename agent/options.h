@@ -25,7 +25,7 @@ struct err;
         X(ALLOW_ACCOUNTS, "allow-accounts", "LIST",                                             \
           "run only as these: names, @group, files of both, with commas")                       \
         X(SECRETS, "secrets", "DIR",                                                            \
-          "what runs are given by name: DIR/ACCOUNT/NAME (default: /etc/berth/secrets)")        \
+          "secrets of runs, as DIR/ACCOUNT/NAME (default: /etc/berth/secrets)")                 \
         X(CGROUP, "cgroup", "DIR", "control group that runs get theirs in; none: they get none") \
         X(STOP_RUNS, "stop-runs", NULL, "SIGTERM ends the runs too; else they go on")           \
         X(VERSION, "version", NULL, "which version this is")                                    \

@@ -10,17 +10,9 @@
 #include "agent/secrets_impl.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "proto/workload_doc.h"
 
 #define COPY_BYTES 16384
-
-bool secrets_is_name(const char *name)
-{
-        size_t length = strlen(name);
-
-        return length > 0 && length <= SECRETS_NAME_MAX && name[0] != '.' &&
-               strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
-                       length;
-}
 
 /* ---- finding one ---- */
 
@@ -197,10 +189,10 @@ static int each(const struct secrets_wish *wish, const struct secrets_place *pla
 
         for (uint32_t i = 0; i < wish->count && rc == 0; i++) {
                 const struct asked asked = {wish, wish->names[i]};
-                if (!secrets_is_name(asked.name))
+                if (!workload_is_secret(asked.name))
                         return err_set(err, ERR_INPUT,
                                        "'%s' is no name of a secret; write letters, digits, '_', "
-                                       "'-' and '.', not first",
+                                       "'-' and '.', which is not the first",
                                        str_show(asked.name, shown));
                 if (is_named_before(wish, i))
                         continue;

@@ -15,13 +15,11 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct err;
 
-#define SECRETS_NAME_MAX  128           /* bytes of a name */
 #define SECRETS_BYTES_MAX (1u << 20)    /* of one */
 #define SECRETS_TOTAL_MAX (16u << 20)   /* of all that a run has */
 #define SECRETS_IN_RUN    "secrets"     /* in the run's folder */
@@ -29,12 +27,9 @@ struct err;
 struct secrets_wish {
         const char *folder;             /* SECRETS, absolute; NULL: the node holds none */
         const char *node, *account;
-        const char *const *names;
+        const char *const *names;       /* checked: workload_is_secret() */
         uint32_t count;
 };
-
-/* Letters, digits, '_', '-' and '.', which is not the first. */
-bool secrets_is_name(const char *name);
 
 /* Whether the node would give all of them now. 0; -ERR_NOT_FOUND: it has not this one;
  * -ERR_INPUT: a name that is none; -ERR_DENIED: others may read it, or it is no file;

@@ -59,29 +59,6 @@ static int check(const struct world *world, const char *name, struct err *err)
         return secrets_check(&wish, err);
 }
 
-static void only_plain_names_are_names(void **state)
-{
-        (void)state;
-        char longest[SECRETS_NAME_MAX + 2];
-        static const struct {
-                const char *name;
-                bool fits;
-        } rows[] = {
-                {"hf-token", true}, {"a", true},      {"A_b.c-9", true}, {"a..b", true},
-                {"", false},        {".", false},     {"..", false},     {".hidden", false},
-                {"a/b", false},     {"../a", false},  {"/a", false},     {"a b", false},
-                {"a\n", false},     {"\xc3\xa4", false},
-        };
-
-        for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-                assert_int_equal(secrets_is_name(rows[i].name), rows[i].fits);
-        memset(longest, 'a', sizeof longest - 1);
-        longest[SECRETS_NAME_MAX + 1] = '\0';
-        assert_false(secrets_is_name(longest));
-        longest[SECRETS_NAME_MAX] = '\0';
-        assert_true(secrets_is_name(longest));
-}
-
 /* Each row makes something else of a folder in which all is well. */
 static void what_is_not_kept_well_is_not_given(void **state)
 {
@@ -353,7 +330,6 @@ int main(int argc, char **argv)
                 return code;
 #define WORLD_TEST(name) cmocka_unit_test_setup_teardown(name, world_set_up, world_tear_down)
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(only_plain_names_are_names),
                 WORLD_TEST(what_is_not_kept_well_is_not_given),
                 WORLD_TEST(a_run_gets_16_mib_and_no_byte_more),
                 WORLD_TEST(a_run_reads_its_secrets_in_files_that_are_gone_with_it),
