@@ -18,9 +18,11 @@
 #include "agent/secrets.h"
 #include "agent/secrets_impl.h"
 #include "base/err.h"
+#include "base/str.h"
 
 #define SHM           "/dev/shm"
 #define SHM_NAME      "berth-secrets."  /* and 16 hexadecimal digits */
+#define DEPTH_MAX     32
 #define SHM_PATH_SIZE (sizeof SHM "/" SHM_NAME + 16)
 /* SECRETS_TOTAL_MAX, and a page for each of EXCHANGE_WORDS_MAX files. */
 #define TMPFS_OPTIONS "mode=0700,size=24m,nr_inodes=2048"
@@ -79,24 +81,37 @@ static int make_shared(const char *link, struct secrets_place *place, struct err
         return open_place(path, place, err);
 }
 
-/* The run's account may have put something else there: no link is followed, no other folder
- * entered. */
-static int empty_folder(const char *path, struct err *err)
+/* With what the run's account may have put there, which was its folder: no link is followed.
+ * What cannot be removed is told by the rmdir() above it. */
+static void remove_below(int at, const char *name, unsigned depth)
 {
-        int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
-        if (fd < 0)
-                return errno == ENOENT ? 0 : fail(path, err);
-        (void)fchmod(fd, 0700); /* its own account may not write in it either */
-        DIR *dir = fdopendir(fd);
         if (!dir) {
-                close(fd);
-                return fail(path, err);
+                if (fd >= 0)
+                        close(fd);
+                return;
         }
-        for (struct dirent *entry; (entry = readdir(dir));)
-                (void)unlinkat(dirfd(dir), entry->d_name, 0); /* rmdir() tells */
+        (void)fchmod(fd, 0700); /* as given, its own account may not write in it either */
+        for (struct dirent *entry; (entry = readdir(dir));) {
+                if (str_equal(entry->d_name, ".") || str_equal(entry->d_name, "..") ||
+                    unlinkat(fd, entry->d_name, 0) == 0 || depth == 0)
+                        continue;
+                remove_below(fd, entry->d_name, depth - 1);
+        }
         closedir(dir);
-        return rmdir(path) < 0 && errno != ENOENT ? fail(path, err) : 0;
+        (void)unlinkat(at, name, AT_REMOVEDIR);
+}
+
+static int remove_folder(const char *path, struct err *err)
+{
+        struct stat stat;
+
+        remove_below(AT_FDCWD, path, DEPTH_MAX);
+        if (lstat(path, &stat) == 0)
+                return err_set(err, ERR_IO, "the run's secrets: %s cannot be removed", path);
+        return errno == ENOENT ? 0 : fail(path, err);
 }
 
 static int remove_shared(const char *link, struct err *err)
@@ -109,8 +124,9 @@ static int remove_shared(const char *link, struct err *err)
         if (length < 0)
                 return fail(link, err);
         target[length] = '\0';
-        if (strncmp(target, begin, sizeof begin - 1) == 0 && !strchr(target + sizeof begin - 1, '/'))
-                rc = empty_folder(target, err);
+        if (strncmp(target, begin, sizeof begin - 1) == 0 &&
+            !strchr(target + sizeof begin - 1, '/'))
+                rc = remove_folder(target, err);
         if (rc == 0 && unlink(link) < 0)
                 rc = fail(link, err);
         return rc;

@@ -143,11 +143,11 @@ static int give_secrets(const struct supervisor *self, struct err *err)
         return secrets_give(&wish, self->folder, order->uid, order->gid, err);
 }
 
-/* Their end reaches memory before the run's reaches the disk, however long that takes. */
+/* Before the end is said. What could not be removed the agent says when it forgets the run. */
 static void take_secrets_back(const struct supervisor *self)
 {
-        while (self->order.secrets && secrets_take_back(self->folder, NULL) < 0)
-                sleep(RETRY_S);
+        if (self->order.secrets)
+                (void)secrets_take_back(self->folder, NULL);
 }
 
 static void note_pids(const struct supervisor *self)
