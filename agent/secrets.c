@@ -60,7 +60,7 @@ static int check_owner(const struct asked *asked, const struct stat *stat, const
                                "must belong to root or to the agent's own account", err);
         if ((stat->st_mode & 077) != 0)
                 return fail_at(asked, ERR_DENIED, what,
-                               "is open to others than its owner; its operator says chmod go=",
+                               "is open to others than its owner; 'chmod go=' puts that right",
                                err);
         return 0;
 }
