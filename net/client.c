@@ -333,7 +333,14 @@ int client_failed(const struct client *client, CURLcode code, struct err *err)
         case CURLE_OPERATION_TIMEDOUT:
                 return err_set(err, ERR_CANCELLED, "%s: %s", where, text);
         case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
-                return err_set(err, ERR_IO, "%s: the server's key is not the pinned one", where);
+                return err_set(err, ERR_INPUT, "%s: the server's key is not the pinned one", where);
+        case CURLE_PEER_FAILED_VERIFICATION:
+                return err_set(err, ERR_INPUT,
+                               "%s: %s; whom to believe is said by its authority's certificate "
+                               "(ca-file) or its own key (pin)",
+                               where, text);
+        case CURLE_SSL_CACERT_BADFILE:
+                return err_set(err, ERR_INPUT, "%s: %s (ca-file)", where, text);
         case CURLE_COULDNT_CONNECT:
                 if (client->socket_path)        /* curl would speak of a host and a port */
                         text = "nobody answers at this socket";

@@ -64,8 +64,9 @@ struct client_answer {
 void client_answer_done(struct client_answer *answer); /* a zeroed one is fine */
 
 /* One request. Whatever status came is an answer, and 0 is returned: see client_check().
- * -ERR_IO: none came (nobody there, broken off, not the server that was pinned), -ERR_CANCELLED:
- * too slow, or client_stop(); -ERR_RANGE: the answer is too large; -ERR_INPUT, -ERR_NOMEM.
+ * -ERR_IO: none came (nobody there, broken off), -ERR_CANCELLED: too slow, or client_stop();
+ * -ERR_RANGE: the answer is too large; -ERR_INPUT: also where somebody is there whom the authority
+ * or the pin does not vouch for; -ERR_NOMEM.
  * *ret_answer is only written on success. */
 int client_call(struct client *client, const struct client_request *request,
                 struct client_answer *ret_answer, struct err *err);

@@ -176,7 +176,7 @@ static int check_plain(const union address *address, unsigned flags, struct err 
                 return 0;
         return err_set(err, ERR_INPUT,
                        "listening for others than this machine needs TLS: tokens would be read on "
-                       "the way");
+                       "the way; give a certificate and its key");
 }
 
 static int bind_tcp(const union address *address, socklen_t size, int *ret_fd, struct err *err)

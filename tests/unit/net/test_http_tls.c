@@ -130,11 +130,12 @@ static void the_server_is_believed_by_its_authority_or_its_key(void **state)
                 {{.ca_file = ca_file}, 0},
                 {{.pin = right}, 0},
                 {{.ca_file = ca_file, .pin = right}, 0},
-                {{.pin = wrong}, -ERR_IO},
-                {{.ca_file = ca_file, .pin = wrong}, -ERR_IO},
-                {{.ca_file = stranger_file, .pin = right}, -ERR_IO},
-                {{.ca_file = stranger_file}, -ERR_IO},
-                {{.timeout_ms = 5000}, -ERR_IO}, /* the system's authorities know it not */
+                {{.pin = wrong}, -ERR_INPUT},
+                {{.ca_file = ca_file, .pin = wrong}, -ERR_INPUT},
+                {{.ca_file = stranger_file, .pin = right}, -ERR_INPUT},
+                {{.ca_file = stranger_file}, -ERR_INPUT},
+                {{.timeout_ms = 5000}, -ERR_INPUT}, /* the system's authorities know it not */
+                {{.ca_file = "/nowhere/ca.pem"}, -ERR_INPUT},
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
                 err.text[0] = '\0';
@@ -147,6 +148,10 @@ static void the_server_is_believed_by_its_authority_or_its_key(void **state)
                 }
                 if (i == 3)
                         check_has(err.text, "the server's key is not the pinned one");
+                if (i == 6 || i == 7)
+                        check_has(err.text, "whom to believe is said by its authority's");
+                if (i == 8)
+                        check_has(err.text, "/nowhere/ca.pem (ca-file)");
         }
         assert_true(world_stop(world));
 }
@@ -204,12 +209,12 @@ static void a_new_certificate_disturbs_no_connection(void **state)
         client_answer_done(&answer);
 
         struct client_setup with_first = {.pin = first}, with_second = {.pin = second};
-        assert_int_equal(call_peer(world, with_first, &answer, &err), -ERR_IO);
+        assert_int_equal(call_peer(world, with_first, &answer, &err), -ERR_INPUT);
         assert_int_equal(call_peer(world, with_second, &answer, &err), 0);
         client_answer_done(&answer);
         /* The old one was told to come back: on a new connection, with the new key. */
         struct client_request hello = {.path = "/hello"};
-        assert_int_equal(client_call(old, &hello, &answer, &err), -ERR_IO);
+        assert_int_equal(client_call(old, &hello, &answer, &err), -ERR_INPUT);
         check_has(err.text, "pinned");
         client_free(old);
         assert_true(counter_becomes(fd, "connections", 1));
