@@ -50,16 +50,27 @@ static void note_contact(struct agent *agent, const struct link_news *news)
                              (struct folder_contact){news->asked_ms, agent->lease_ms});
 }
 
+/* Where a keeper looks after who we are, it says what is to be done about a refusal. */
+static void say_contact(const struct agent *agent, const struct link_news *news)
+{
+        if (!news->is_failing && agent->is_failing)
+                say(SAY_INFO, "controller answers", "%s", "");
+        else if (news->is_refused && !agent->is_refused && !agent->keeper)
+                say(SAY_WARN, "controller does not know this node; runs go on",
+                    "error=\"%s\" do=\"berth token make --join --node %s, its text into the file "
+                    "of --join-token-file\"",
+                    news->failure, agent->setup->node);
+        else if (news->is_failing && !agent->is_failing)
+                say(SAY_WARN, "controller does not answer; runs go on", "error=\"%s\"",
+                    news->failure);
+}
+
 static void hear(struct agent *agent)
 {
         struct link_news news;
 
         link_take(agent->link, &news);
-        if (news.is_failing != agent->is_failing)
-                say(news.is_failing ? SAY_WARN : SAY_INFO,
-                    news.is_failing ? "controller does not answer; runs go on"
-                                    : "controller answers",
-                    news.is_failing ? "error=\"%s\"" : "%s", news.is_failing ? news.failure : "");
+        say_contact(agent, &news);
         if (news.is_refused && !agent->is_refused)
                 keeper_doubt(agent->keeper);
         agent->is_failing = news.is_failing;

@@ -625,6 +625,18 @@ static void an_agent_says_why_it_has_no_certificate(void **state)
         }
 }
 
+/* It is answered, with a refusal: that is not taken for a controller that does not answer. */
+static void an_agent_that_shows_nothing_is_told_to_join(void **state)
+{
+        (void)state;
+        end(&pool.agent, SIGTERM);
+        write_file("n3.log", "");
+        start_agent("n3", "");
+        waits_for_text("n3.log", "controller does not know this node; runs go on error=", 1);
+        check_has(text_of("n3.log"), "berth token make --join --node n3");
+        assert_int_equal(times(text_of("n3.log"), "does not answer"), 0);
+}
+
 /* What is wrong with the pool and not with the token is tried again. */
 static void a_node_that_the_pool_does_not_know_yet_joins_when_it_does(void **state)
 {
@@ -725,6 +737,7 @@ int main(void)
                 cmocka_unit_test(a_certificate_out_of_its_time_is_refused),
                 cmocka_unit_test(a_connection_does_not_outlive_its_certificate),
                 cmocka_unit_test(an_agent_says_why_it_has_no_certificate),
+                cmocka_unit_test(an_agent_that_shows_nothing_is_told_to_join),
                 cmocka_unit_test(a_node_that_the_pool_does_not_know_yet_joins_when_it_does),
                 cmocka_unit_test(an_agent_whose_certificate_ran_out_waits_for_a_token),
                 cmocka_unit_test(a_certificate_is_renewed_in_time),
