@@ -1,6 +1,9 @@
 #include "cli/context.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -167,15 +170,31 @@ static int find_or_make(struct places *places, const char *name, struct place **
         return 0;
 }
 
+/* A file is found from wherever the context is used, so it is kept with its whole path. */
+static int set_field(const char *option, const char *given, bool is_file, char *field,
+                     struct err *err)
+{
+        char here[PLACE_TEXT_MAX] = "";
+        bool is_relative = is_file && given[0] && given[0] != '/';
+
+        if (is_relative && !getcwd(here, sizeof here))
+                return err_set(err, ERR_INPUT, "the folder we are in: %s; write --%s as /PATH",
+                               strerror(errno), option);
+        int length = snprintf(field, PLACE_TEXT_MAX, "%s%s%s", here, is_relative ? "/" : "", given);
+        if (length >= PLACE_TEXT_MAX)
+                return err_set(err, ERR_RANGE, "--%s has more than %d bytes", option,
+                               PLACE_TEXT_MAX - 1);
+        return 0;
+}
+
 static int set_fields(const struct command_call *call, struct place *place, struct err *err)
 {
         const char *given;
 
 #define X(field, option, value, help) \
         if ((given = command_value(call, option)) && \
-            !str_copy(place->field, sizeof place->field, given)) \
-                return err_set(err, ERR_RANGE, "--" option " has more than %d bytes", \
-                               PLACE_TEXT_MAX - 1);
+            set_field(option, given, str_equal(value, "FILE"), place->field, err) < 0) \
+                return (int)-err->code;
         PLACE_FIELDS(X)
 #undef X
         if (!place->url[0])

@@ -140,6 +140,24 @@ static void contexts_are_set_used_and_removed(void **state)
         unlink(path_of("contexts.yaml"));
 }
 
+/* So that the context is good from any folder. */
+static void files_are_kept_with_their_whole_path(void **state)
+{
+        (void)state;
+        char here[PLACE_TEXT_MAX], whole[2 * PLACE_TEXT_MAX];
+        assert_non_null(getcwd(here, sizeof here));
+        snprintf(whole, sizeof whole, "%s/sub/ca.pem", here);
+        assert_int_equal(run_line("context set near --url https://near:3 --ca-file sub/ca.pem "
+                                  "--token-file /t", folder), 0);
+        struct place place = choose("near");
+        assert_string_equal(place.ca_file, whole);
+        assert_string_equal(place.token_file, "/t");
+        assert_int_equal(run_line("context set near --ca-file=", folder), 0);
+        place = choose("near");
+        assert_string_equal(place.ca_file, "");
+        unlink(path_of("contexts.yaml"));
+}
+
 static void as_many_contexts_as_fit_and_no_more(void **state)
 {
         (void)state;
@@ -207,6 +225,7 @@ int main(void)
                 cmocka_unit_test(without_a_file_it_is_the_local_socket),
                 cmocka_unit_test(a_wrong_file_is_named_with_its_line),
                 cmocka_unit_test(contexts_are_set_used_and_removed),
+                cmocka_unit_test(files_are_kept_with_their_whole_path),
                 cmocka_unit_test(as_many_contexts_as_fit_and_no_more),
                 cmocka_unit_test(a_token_file_holds_one_token),
         };
