@@ -339,21 +339,32 @@ static bool is_shorter(uint32_t span, uint32_t than)
                (than == RETENTION_FOR_EVER || span < than);
 }
 
+/* berthd has no option for reviews: where the policy says nothing, it is the least. */
+static struct retention with_review(const struct retention *said)
+{
+        struct retention all = *said;
+
+        if (all.spans[RETENTION_REVIEW] == RETENTION_UNSAID)
+                all.spans[RETENTION_REVIEW] = RETENTION_MONTHS_MIN;
+        return all;
+}
+
 void policy_diff_retention(struct policy_diff *diff, const struct retention *old,
                            const struct retention *new)
 {
         static const char unsaid[] = "what berthd was started with";
         static const char gone[] = "; what is older goes within a day, and no rollback brings it "
                                    "back";
+        const struct retention before = with_review(old), after = with_review(new);
         char a[RETENTION_TEXT_MAX], b[RETENTION_TEXT_MAX];
 
         for (unsigned k = 0; k < RETENTIONS_END; k++) {
-                uint32_t was = old->spans[k], is = new->spans[k];
+                uint32_t was = before.spans[k], is = after.spans[k];
                 if (was != is)
                         policy_say(diff, "retention: %s becomes %s; it was %s%s",
                                    retention_words[k],
-                                   is == RETENTION_UNSAID ? unsaid : retention_text(new, k, b),
-                                   was == RETENTION_UNSAID ? unsaid : retention_text(old, k, a),
+                                   is == RETENTION_UNSAID ? unsaid : retention_text(&after, k, b),
+                                   was == RETENTION_UNSAID ? unsaid : retention_text(&before, k, a),
                                    is_shorter(is, was) ? gone : "");
         }
 }

@@ -201,6 +201,10 @@ static void each_change_is_a_sentence(void **state)
                  "retention: review becomes 24mo; it was unlimited; what is older"},
                 {"tenants: {a: {}}\nretention: {records: 10d}", "tenants: {a: {}}",
                  "retention: records becomes what berthd was started with; it was 10d\n"},
+                {"tenants: {a: {}}\nretention: {review: 2y}", "tenants: {a: {}}",
+                 "retention: review becomes 13mo; it was 24mo; what is older"},
+                {"tenants: {a: {}}\nretention: {review: 13mo}", "tenants: {a: {}}",
+                 "nothing changes for anybody"},
                 {"trust: {y: {}}\ntenants: {a: {}}", "trust: {y: {}}\ntenants: {a: {}}",
                  "nothing changes for anybody"},
         };
