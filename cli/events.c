@@ -13,7 +13,7 @@
 
 static const struct command_option options[] = {
         {"follow", 'f', NULL, "go on with what happens; Ctrl-C ends it"},
-        {"after", 0, "N", "begin behind this event; the default is where the server begins"},
+        {"after", 0, "N", "begin behind this event; 0: all that is kept; else from now on"},
         {"workload", 0, "ID", "of this workload"},
         {"tenant", 't', "PATH", "of this tenant and those below it"},
         COMMAND_LIVE_OPTIONS,
@@ -33,6 +33,7 @@ static const char details[] =
 struct printing {
         struct talk *talk;
         struct err *err;
+        bool has_come;                  /* an event */
 };
 
 static void put_json(const struct sse_event *event, const json_t *data)
@@ -62,6 +63,7 @@ static int on_event(const struct sse_event *event, void *arg)
         struct printing *printing = arg;
         json_t *data = json_loads(event->data, JSON_DECODE_ANY, NULL);
 
+        printing->has_come |= !str_equal(event->name, "time_set");
         if (talk_is_json(printing->talk))
                 put_json(event, data);
         else if (!str_equal(event->name, "time_set"))  /* that the clock goes on is no news */
@@ -95,6 +97,10 @@ static int run(const struct command_call *call)
                                   follows ? TRIES_MAX : 1, on_event, &printing, &err);
                 if (!follows && rc == -ERR_CANCELLED && !stop_asked())
                         rc = 0; /* caught up */
+                if (rc == 0 && !after && !printing.has_come && !talk_is_json(&talk))
+                        fputs("nothing happens just now; --after 0 shows all that is kept, "
+                              "and -f waits for what comes\n",
+                              stderr);
                 if (rc == -ERR_NOT_FOUND)
                         talk.code = EXIT_NOT_FOUND;
         }

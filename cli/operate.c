@@ -42,8 +42,10 @@ static int print_drained(const json_t *answer, const struct talk *talk, FILE *fi
 
         (void)answer;
         (void)err;
-        fprintf(file, "%s takes nothing new%s%s\n", talk->call->arguments[0],
-                by ? ", and is to be empty by " : "", by ? by : "");
+        /* A time of day has a T; "2h" is from now. */
+        const char *when = !by ? "" : strchr(by, 'T') ? ", and is to be empty by "
+                                                     : ", and is to be empty in ";
+        fprintf(file, "%s takes nothing new%s%s\n", talk->call->arguments[0], when, by ? by : "");
         return 0;
 }
 

@@ -138,6 +138,10 @@ static void add_device(struct text *line, const json_t *device, const struct scr
         if (str_equal(state, "sliced") || str_equal(state, "shared"))
                 text_add(line, "  %s used", json_in_words(device, "used", used));
         add_holders(line, device);
+        bool is_held = str_equal(state, "whole") || str_equal(state, "sliced") ||
+                       str_equal(state, "shared");
+        if (is_held && json_array_size(json_object_get(device, "holders")) == 0)
+                text_add(line, "  others");     /* whom one may not see */
 }
 
 static void put_range(FILE *file, int64_t first, int64_t last, const char *text)

@@ -16,7 +16,7 @@ static const struct command_option options[] = {
         {"dry-run", 'n', NULL, "submit nothing; say what would happen"},
         {"wait", 'w', NULL, "stay until it has ended; the exit code is that of the work"},
         {"hold", 0, NULL, "it waits until `berth release`"},
-        {"tenant", 't', "PATH", "whose work it is; the default is the context's, or BERTH_TENANT"},
+        {"tenant", 't', "PATH", "whose work it is; else BERTH_TENANT, the context's, or the only one you see"},
         {"class", 0, "NAME", "service class; the default is the policy's"},
         {"name", 0, "NAME", "what it is called; the default is the program's name"},
         {"devices", 'd', "N", "whole devices of each member, 0 to 16; 1 where nothing is asked for"},
@@ -88,13 +88,33 @@ static int take_file(const struct command_call *call, struct work *work, struct 
         return 0;
 }
 
-static int take_options(const struct talk *talk, struct work *work, struct err *err)
+/* Nobody said whose work it is: who sees one tenant means that one. */
+static int take_tenant(struct talk *talk, struct err *err)
+{
+        json_t *answer = NULL;
+        int rc = talk_get_json(talk, "/v1/tenants", &answer, err);
+        const json_t *tenants = json_object_get(answer, "tenants");
+        const char *only = json_in_text(json_array_get(tenants, 0), "tenant");
+
+        if (rc == 0 && (json_array_size(tenants) != 1 ||
+                        !str_copy(talk->place.tenant, sizeof talk->place.tenant, only)))
+                rc = err_set(err, ERR_INPUT,
+                             "say whose work it is: --tenant PATH, BERTH_TENANT, or `berth context "
+                             "set NAME --tenant PATH`; `berth tenants` lists them");
+        json_decref(answer);
+        return rc;
+}
+
+static int take_options(struct talk *talk, struct work *work, struct err *err)
 {
         json_t *document;
         char *text = NULL;
         size_t size = 0;
-        int rc = submit_short(talk->call, talk->place.tenant, &document, err);
+        bool is_said = command_value(talk->call, "tenant") || talk->place.tenant[0];
+        int rc = is_said ? 0 : take_tenant(talk, err);
 
+        if (rc == 0)
+                rc = submit_short(talk->call, talk->place.tenant, &document, err);
         if (rc == 0)
                 rc = json_out_add(document, JSON_COMPACT, &text, &size, err);
         if (rc == 0)
@@ -108,7 +128,7 @@ static int take_options(const struct talk *talk, struct work *work, struct err *
         return rc;
 }
 
-static int take_work(const struct talk *talk, struct work *work, struct err *err)
+static int take_work(struct talk *talk, struct work *work, struct err *err)
 {
         const struct command_call *call = talk->call;
 

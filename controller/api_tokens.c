@@ -167,8 +167,8 @@ static int may_make(struct call *call, const struct token_entry *wish, struct er
         if (!access_of_principal(wish->principal, tenancy, &principal) ||
             (!operates && !speaks_for(call, &principal)))
                 return err_set(err, ERR_NOT_FOUND,
-                               "'%s' is no principal for whom you may make tokens: it stands in "
-                               "the policy's 'principals', and is of your tenants only",
+                               "'%s' is no principal for whom you may make tokens: it has to "
+                               "stand in the policy's 'principals', and be of your tenants only",
                                wish->principal);
         if (!access_may(&principal, ACTION_SEE, wish->tenant))
                 return err_set(err, ERR_INPUT,

@@ -297,9 +297,11 @@ static void the_exit_code_is_that_of_the_work(void **state)
 {
         (void)state;
         static const struct child_row rows[] = {
-                {"submit --wait -d 1 --name 7 -- x", 7, "", "7 w: failed with exit code 7\n"},
-                {"submit --wait -d 1 --name 8 -- x", EXIT_UNDONE, "", "8 w: lost\n"},
-                {"submit --wait --json -d 1 --name 7 -- x", 7, "\"exit_code\":7}\n", ""},
+                {"submit --wait --tenant web -d 1 --name 7 -- x", 7, "",
+                 "7 w: failed with exit code 7\n"},
+                {"submit --wait --tenant web -d 1 --name 8 -- x", EXIT_UNDONE, "", "8 w: lost\n"},
+                {"submit --wait --json --tenant web -d 1 --name 7 -- x", 7,
+                 "\"exit_code\":7}\n", ""},
         };
         check_rows(rows, ARRAY_LEN(rows), folder);
 }

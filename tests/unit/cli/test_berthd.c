@@ -293,6 +293,39 @@ static void at_the_limit_of_jobs_work_is_replaced_all_the_same(void **state)
         unlink(path_of("only.yaml"));
 }
 
+/* Ana sees one tenant, so work is that one's where she says nothing, and who holds the rest is not
+ * told. Of root's two it has to be said. */
+static void who_sees_one_tenant_need_not_name_it(void **state)
+{
+        (void)state;
+        static const struct child_row rows[] = {
+                {"submit -d 1 -- sleep 1", 2, "", "say whose work it is: --tenant PATH, BERTH_TEN"},
+                {"apply @/ana.yaml", 0, "policy is revision ", ""},
+                {"submit --tenant research -d 4 --model A100-40 --name theirs -- sleep 60", 0,
+                 "theirs: ", ""},
+                {"token make --principal ana --role submitter --tenant web --out @/ana.token", 0,
+                 "", "ana.token"},
+        };
+        static const struct child_row hers[] = {
+                {"submit -d 1 --dry-run -- sleep 1", 0, "would be: ", ""},
+                {"submit -d 1 --name hers --hold -- sleep 1", 0, "hers: held", ""},
+                {"status hers", 0, "  tenant       web\n", ""},
+                {"pool --nodes --model A100-40", 0, "  0-3    whole   others\n", ""},
+                {"cancel hers", 0, "", ""},
+        };
+        put("ana.yaml", "kind: Policy\ntenants:\n  research: {}\n  web: {protect: {H100-80: 4}}\n"
+                        "default_class: batch\n"
+                        "principals: [{name: ana, tenants: {web: submitter}}]\n");
+        check(rows, ARRAY_LEN(rows));
+        setenv("BERTH_TOKEN_FILE", path_of("ana.token"), 1);
+        check(hers, ARRAY_LEN(hers));
+        unsetenv("BERTH_TOKEN_FILE");
+        assert_int_equal(run_line("cancel theirs", folder), 0);
+        assert_int_equal(run_line("apply @/policy.yaml", folder), 0);
+        unlink(path_of("ana.yaml"));
+        unlink(path_of("ana.token"));
+}
+
 static void operators_drain_and_freeze(void **state)
 {
         (void)state;
@@ -300,6 +333,7 @@ static void operators_drain_and_freeze(void **state)
                 {"drain n1 --by 2099-01-04T08:00Z --reason fan", 0,
                  "n1 takes nothing new, and is to be empty by 2099-01-04T08:00Z\n", ""},
                 {"pool --nodes", 0, "to be empty by 2099-01-04T08:00:00.000Z\n", ""},
+                {"drain n1 --by 2h", 0, "n1 takes nothing new, and is to be empty in 2h\n", ""},
                 {"undrain n1", 0, "n1 takes work again\n", ""},
                 {"pool --nodes --state up", 0, "n1  up", ""},
                 {"freeze --plane training", 0, "plane training is frozen", ""},
@@ -437,6 +471,7 @@ int main(void)
                 cmocka_unit_test(documents_are_applied_once),
                 cmocka_unit_test(what_is_planned_stands_beside),
                 cmocka_unit_test(at_the_limit_of_jobs_work_is_replaced_all_the_same),
+                cmocka_unit_test(who_sees_one_tenant_need_not_name_it),
                 cmocka_unit_test(operators_drain_and_freeze),
                 cmocka_unit_test(waiting_ends_with_the_work),
                 cmocka_unit_test(ctrl_c_leaves_the_work_running),
