@@ -8,22 +8,26 @@ LIVE_SECONDS ?= 3600
 UP_SCENARIO  ?= examples/replay-pool.yaml
 UP_FOLDER    ?= $(BUILD)/pool
 
-.PHONY: help up down example build test bench fuzz fuzz-keep policy-random kill-daemon abuse stories live-hour controller-sim format clean deps
+.PHONY: help up down example programs build test bench fuzz fuzz-keep policy-random kill-daemon abuse stories live-hour controller-sim format clean deps
 .DEFAULT_GOAL := help
 
 help:                    ## this list
 	@awk -F':.*## ' '/^[a-z%-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-up: build                ## install what is missing, build, and start a pool on this machine
+up: programs             ## install what is missing, build, and start a pool on this machine
 	@sh tools/up.sh $(BUILD) $(UP_FOLDER)
 
 down:                    ## end that pool, and the work in it
 	@sh tools/up.sh $(BUILD) $(UP_FOLDER) down
 
-example: build           ## fill an example pool with every placement policy, in virtual time
+example: programs        ## fill an example pool with every placement policy, in virtual time
 	$(BUILD)/berth replay $(UP_SCENARIO)
 
-build: deps              ## the programs, into build/ (build/berth)
+programs: deps           ## the programs alone, into build/ (build/berth)
+	@[ -f $(BUILD)/build.ninja ] || CC=gcc meson setup $(BUILD)
+	@ninja -C $(BUILD) berth berthd berth-agent
+
+build: deps              ## the programs, tests and benchmarks, into build/
 	@[ -f $(BUILD)/build.ninja ] || CC=gcc meson setup $(BUILD)
 	@ninja -C $(BUILD)
 
