@@ -162,6 +162,18 @@ static void devices_that_look_alike_stand_in_one_line(void **state)
                             "gpu-03  up  agent 0.2.0 (not the controller's)  certificate until soon\n"
                             "gpu-04  up  agent 0.1.0\n");
         free(text);
+        /* Between its fields, where it is too long; a tone takes no columns. */
+        text = print(pool_print_nodes, &pool_command, "pool --nodes", 60, json);
+        check_has(text, "gpu-01  up  training  6 x A100-40  cpu 0.5 of 64\n"
+                        "    ram 1 of 2 GiB\n"
+                        "  0-1    whole   17.0 nlp\n");
+        check_has(text, "gpu-03  up  agent 0.2.0 (not the controller's)\n"
+                        "    certificate until soon\n");
+        free(text);
+        text = print(pool_print_nodes, &pool_command, "pool --nodes", 40, json);
+        check_has(text, "  2      sliced  0.5 used\n"
+                        "         18.1 web 3g.20gb, somebody\n");
+        free(text);
         text = print(pool_print, &pool_command, "pool", 80,
                      "{'name': 'lab', 'nodes': 2, 'devices': 8, 'frozen': false, "
                      "'frozen_planes': ['training', 'serving'], 'models': []}");
