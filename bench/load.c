@@ -191,23 +191,24 @@ double daemon_count_facts(const char *fact)
         return at ? atof(at + strlen(key)) : 0;
 }
 
+void daemon_remove_store(void)
+{
+        static const char *const names[] = {"store", "store-wal", "store-shm", "store.lock",
+                                            "store.crash"};
+
+        for (size_t n = 0; n < ARRAY_LEN(names); n++)
+                (void)unlink(daemon_path(names[n]));
+}
+
 void daemon_clean(void)
 {
-        static const char *const names[] = {"store", "store-wal", "store-shm", "store.lock", "bare",
-                                            "bare-wal", "bare-shm", "pool.yaml", "policy.yaml",
-                                            "socket"};
+        static const char *const names[] = {"bare", "bare-wal", "bare-shm", "pool.yaml",
+                                            "policy.yaml", "socket"};
 
+        daemon_remove_store();
         for (size_t n = 0; n < ARRAY_LEN(names); n++)
                 (void)unlink(daemon_path(names[n]));
         (void)rmdir(folder);
-}
-
-void daemon_remove_store(void)
-{
-        static const char *const names[] = {"store", "store-wal", "store-shm", "store.lock"};
-
-        for (size_t n = 0; n < ARRAY_LEN(names); n++)
-                (void)unlink(daemon_path(names[n]));
 }
 
 /* ---- the load ---- */
@@ -316,7 +317,8 @@ static void close_lanes(struct load *load)
 /* Of a turn: who is answered is free again. */
 static unsigned take_answers(struct load *load, int64_t wait_ns, int64_t counts_from_ns)
 {
-        const struct timespec wait = {.tv_sec = wait_ns / 1000000000, .tv_nsec = wait_ns % 1000000000};
+        const struct timespec wait = {.tv_sec = wait_ns / 1000000000,
+                                      .tv_nsec = wait_ns % 1000000000};
         struct epoll_event events[LOAD_CONNECTIONS];
         int count = epoll_pwait2(load->epoll, events, LOAD_CONNECTIONS, &wait, NULL);
         int64_t now_ns = time_monotonic_ns();

@@ -51,7 +51,7 @@ static const char details[] =
         "  berth policy check examples/policy.yaml\n"
         "  berth policy check examples/policy-full.yaml --pool examples/pool.yaml\n"
         "  berth policy diff examples/policy.yaml examples/policy-full.yaml\n"
-        "  berth policy try ours.yaml --history examples/philly.yaml\n"
+        "  berth policy try examples/policy.yaml --history examples/history.yaml\n"
         "  berth policy show > now.yaml\n"
         "  berth policy rollback 3 --reason 'web starves'\n"
         "\n"
@@ -148,7 +148,7 @@ static int show_diff(const struct job *job, struct err *err)
 
         if (!file)
                 return err_set(err, ERR_NOMEM, "out of memory");
-        policy_print_diff(job->policies[0]->tenancy, job->policies[1]->tenancy, job->models, file);
+        policy_print_diff(job->policies[0], job->policies[1], job->models, file);
         int rc = fclose(file) == 0 ? 0 : err_set(err, ERR_NOMEM, "out of memory");
         if (rc == 0)
                 screen_put_wrapped(text, size, screen_look().width, stdout);
@@ -164,8 +164,8 @@ static int run_diff(const struct command_call *call, struct job *job, struct err
                 if ((rc = load_policy(call->arguments[i], false, job, &job->policies[i], err)) < 0)
                         return rc;
         if (command_value(call, "json"))
-                return json_out_file(policy_diff_json(job->policies[0]->tenancy,
-                                                      job->policies[1]->tenancy, job->models),
+                return json_out_file(policy_diff_json(job->policies[0], job->policies[1],
+                                                      job->models),
                                      "-", err);
         return show_diff(job, err);
 }

@@ -1,6 +1,6 @@
 /* What streams have to send is written past MHD, which sends at most 12 KiB at a time, and takes
  * all the time of the loop that it finds work for. Here each stream sends a chunk when its turn
- * comes, for as long as the share of all of them lasts; then those that have requests come first. */
+ * comes, for as long as the share of all of them lasts; then who has a request comes first. */
 #include "net/http_impl.h"
 
 #include <assert.h>
@@ -178,7 +178,9 @@ void http_send_again(uv_timer_t *timer)
                 blocked = serve(server) ? 0 : blocked + 1;
         share_spend(&server->send_share, now_ns - begin_ns);
         if (server->sending_count > 0)
-                start_timer(server, blocked >= server->sending_count ? BLOCKED_MS : WAIT_MS);
+                start_timer(server, blocked >= server->sending_count    ? BLOCKED_MS
+                                    : server->limits.stream_parts == 1 ? 0
+                                                                       : WAIT_MS);
 }
 
 /* What can go at once does: a few watchers need not wait for a timer. */
