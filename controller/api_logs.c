@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/num.h"
 #include "base/str.h"
 #include "controller/live.h"
 #include "controller/nodes.h"
+#include "controller/run_list.h"
 #include "controller/wants.h"
 #include "controller/works.h"
 #include "net/problem.h"
@@ -17,80 +19,111 @@
 /* ---- where it lies, or lay ---- */
 
 struct place {
-        uint64_t epoch;
+        uint64_t epoch, run;
         const struct node_entry *node;
         bool ended;
 };
 
-static void find_running(struct call *call, const struct work *work, uint32_t member,
-                         struct place *ret)
+/* Of a run of the list. 0 or -ERR_NOT_FOUND. */
+static int place_of(struct call *call, const json_t *run, uint32_t member, const char *what,
+                    struct place *ret, struct err *err)
 {
-        const struct state *state = core_state(call->live->core);
-        uint32_t slot = state_workload(state, work->id);
+        const char *node = run_list_node(run, member, what, err);
 
-        ret->epoch = work->epoch;
-        for (uint32_t at = slot == NONE ? NONE : state->workloads[slot].first_member; at != NONE;
-             at = state->members[at].next)
-                if (state->members[at].number == member)
-                        ret->node = live_node_of(call->live, state->members[at].node);
+        if (!node)
+                return -ERR_NOT_FOUND;
+        *ret = (struct place){
+                .epoch = (uint64_t)json_integer_value(json_object_get(run, "epoch")),
+                .run = (uint64_t)json_integer_value(json_object_get(run, "run")),
+                .node = nodes_find(call->live->nodes, node),
+                .ended = json_is_string(json_object_get(run, "ended"))};
+        if (call->live->simulated)
+                return err_set(err, ERR_NOT_FOUND,
+                               "nodes are simulated here: nothing is written");
+        if (!ret->node)
+                return err_set(err, ERR_NOT_FOUND,
+                               "node '%s', where run %" PRIu64 " of %s was, has left the pool, and "
+                               "what it wrote with it",
+                               node, ret->run, what);
+        return 0;
 }
 
-/* Of ended work that stands in its row. */
-static void find_ended(struct call *call, const char *detail, uint32_t member, struct place *ret)
+static int find_run(struct call *call, const struct object *object, int64_t wanted,
+                    uint32_t member, const char *what, struct place *ret, struct err *err)
 {
-        json_t *json = detail[0] ? json_loads(detail, 0, NULL) : NULL;
-        const char *name = json_string_value(
-                json_array_get(json_object_get(json, "nodes"), member));
+        const struct work *work = works_find(core_works(call->live->core), object->id);
+        json_t *list = run_list(call->live, object);
+        const json_t *run = run_list_find(list, wanted, what, err);
+        int rc = run ? place_of(call, run, member, what, ret, err) : -ERR_NOT_FOUND;
 
-        ret->ended = true;
-        ret->epoch = (uint64_t)json_integer_value(json_object_get(json, "epoch"));
-        ret->node = name ? nodes_find(call->live->nodes, name) : NULL;
-        json_decref(json);
+        /* Which is the newest is known when its end is on the disk. */
+        if (!work && !object->ended_ms && wanted <= RUN_NEWEST)
+                rc = err_set(err, ERR_FULL, "%s is just ending: ask again", what);
+        json_decref(list);
+        return rc;
 }
 
 /* False: answered. */
-static bool find_place(struct call *call, uint64_t id, uint32_t member, struct place *ret)
+static bool find_place(struct call *call, uint64_t id, int64_t run, uint32_t member,
+                       struct place *ret)
 {
-        const struct work *work = works_find(core_works(call->live->core), id);
         struct object_copy *copy;
         char what[48];
         struct err err;
         int rc;
 
-        *ret = (struct place){0};
         (void)snprintf(what, sizeof what, "workload %" PRIu64, id);
         rc = objects_get(core_view(call->live->core), OBJECT_WORKLOAD, id, &copy, &err);
-        if (rc == 0) {
-                rc = access_need(&call->who, ACTION_SEE, copy->object.tenant, what, &err);
-                if (rc == 0 && work && work->epoch)
-                        find_running(call, work, member, ret);
-                else if (rc == 0)
-                        find_ended(call, copy->object.detail, member, ret);
-                mem_free(copy);
-        }
         if (rc == -ERR_NOT_FOUND)
                 (void)err_set(&err, ERR_NOT_FOUND, "%s is not here, or not for %s to see", what,
                               call->who.name);
-        else if (rc == 0 && !ret->node)
-                rc = err_set(&err, ERR_NOT_FOUND,
-                             "member %u of %s has not run anywhere that is known: it wrote nothing",
-                             member, what);
-        else if (rc == 0 && call->live->simulated)
-                rc = err_set(&err, ERR_NOT_FOUND, "nodes are simulated here: nothing is written");
-        else if (rc == 0 && !ret->node->connected)
-                rc = err_set(&err, ERR_IO, "node '%s' does not answer", ret->node->name);
+        if (rc == 0) {
+                rc = access_need(&call->who, ACTION_SEE, copy->object.tenant, what, &err);
+                if (rc == 0)
+                        rc = find_run(call, &copy->object, run, member, what, ret, &err);
+                mem_free(copy);
+        }
+        if (rc == 0 && !ret->node->connected) {
+                (void)err_set(&err, ERR_IO,
+                              "node '%s', where run %" PRIu64 " of %s was, does not answer: what it "
+                              "wrote lies there",
+                              ret->node->name, ret->run, what);
+                problem_answer(call->exchange, 504, &err, NULL);
+                return false;
+        }
         if (rc < 0)
                 api_fail(call, &err);
         return rc == 0;
+}
+
+/* False: answered. */
+static bool query_run(struct call *call, int64_t *ret_run)
+{
+        char text[24] = "", show[STR_SHOW_MAX];
+        struct err err;
+
+        *ret_run = RUN_NEWEST;
+        if (!api_query(call, "run", text, sizeof text))
+                return false;
+        if (text[0] == '\0' ||
+            (num_i64(text, INT32_MIN, INT32_MAX, ret_run, &err) == 0 && *ret_run != RUN_NEWEST))
+                return true;
+        (void)err_set(&err, ERR_INPUT,
+                      "query 'run': '%s' is no run; they are numbered from 1, and -1 is the one "
+                      "before the newest",
+                      str_show(text, show));
+        api_fail(call, &err);
+        return false;
 }
 
 /* ---- asking ---- */
 
 void get_logs(struct http_exchange *exchange, const struct route_match *match, void *arg)
 {
-        int64_t member = 0, offset = 0, bytes = 65536;
+        int64_t member = 0, offset = 0, bytes = 65536, run;
         char stream[8] = "stdout";
-        struct place place;
+        struct place place = {0};
+        char number[24];
         struct call call;
         struct err err;
         uint64_t id;
@@ -99,18 +132,22 @@ void get_logs(struct http_exchange *exchange, const struct route_match *match, v
             !api_query_number(&call, "member", 0, MEMBERS_MAX - 1, &member) ||
             !api_query_number(&call, "offset", INT64_MIN / 2, INT64_MAX / 2, &offset) ||
             !api_query_number(&call, "bytes", 1, WANT_BYTES_MAX, &bytes) ||
-            !api_query(&call, "stream", stream, sizeof stream) || !(id = api_workload(&call)) ||
-            !find_place(&call, id, (uint32_t)member, &place))
+            !api_query(&call, "stream", stream, sizeof stream) || !query_run(&call, &run) ||
+            !(id = api_workload(&call)) || !find_place(&call, id, run, (uint32_t)member, &place))
                 return;
         const struct want want = {.node = place.node,
                                   .asker = exchange,
                                   .workload = id,
                                   .epoch = place.epoch,
+                                  .run = place.run,
+                                  .has_ended = place.ended,
                                   .member = (uint32_t)member,
                                   .is_stderr = str_equal(stream, "stderr"),
                                   .offset = offset,
                                   .bytes = (uint32_t)bytes,
                                   .until_ms = api_now_ms() + WANT_WAIT_MS};
+        (void)snprintf(number, sizeof number, "%" PRIu64, place.run);
+        (void)http_answer_header(exchange, "Berth-Run", number);
         if (place.ended)
                 (void)http_answer_header(exchange, "Berth-Ended", "true");
         if (wants_add(call.live->wants, &want) == 0) {
@@ -123,30 +160,51 @@ void get_logs(struct http_exchange *exchange, const struct route_match *match, v
 
 /* ---- answering ---- */
 
+/* A run that has not ended may just have begun: then it has written nothing. */
+static void answer_gone(const struct want *want)
+{
+        struct err err;
+
+        (void)err_set(&err, ERR_NOT_FOUND,
+                      "node '%s' has nothing of what run %" PRIu64 " of workload %" PRIu64
+                      " wrote: output is kept for some days after a run has ended",
+                      want->node->name, want->run, want->workload);
+        problem_answer(want->asker, 410, &err, NULL);
+}
+
+static void answer_output(const struct want *want, struct http_exchange *exchange)
+{
+        static const char *const headers[] = {"Berth-Offset", "Berth-Size"};
+        size_t size;
+        const char *body = http_body(exchange, &size);
+
+        for (size_t h = 0; h < ARRAY_LEN(headers); h++)
+                if (http_header(exchange, headers[h]))
+                        (void)http_answer_header(want->asker, headers[h],
+                                                 http_header(exchange, headers[h]));
+        http_answer(want->asker, 200, "text/plain; charset=utf-8", body, size);
+}
+
 void post_answer(struct http_exchange *exchange, const struct route_match *match, void *arg)
 {
-        const char *offset = http_header(exchange, "Berth-Offset");
-        const char *size_so_far = http_header(exchange, "Berth-Size");
+        const char *gone = http_header(exchange, "Berth-Gone");
         struct node_entry *node;
         struct want want;
         struct call call;
         struct err err = {0};
-        size_t size;
 
         if (!api_begin(arg, exchange, match, &call))
                 return;
         node = nodes_find(call.live->nodes, route_param(match, "node"));
-        const char *body = http_body(exchange, &size);
         uint64_t id = strtoull(route_param(match, "request"), NULL, 10);
         if (api_need_node(&call, &err) == 0 &&
             (!node || !wants_take(call.live->wants, id, node, &want)))
                 (void)err_set(&err, ERR_NOT_FOUND, "nobody waits for this answer");
         else if (err.code == ERR_OK) {
-                if (offset)
-                        (void)http_answer_header(want.asker, "Berth-Offset", offset);
-                if (size_so_far)
-                        (void)http_answer_header(want.asker, "Berth-Size", size_so_far);
-                http_answer(want.asker, 200, "text/plain; charset=utf-8", body, size);
+                if (want.has_ended && gone && str_equal(gone, "true"))
+                        answer_gone(&want);
+                else
+                        answer_output(&want, exchange);
                 http_answer(exchange, 204, NULL, NULL, 0);
                 return;
         }

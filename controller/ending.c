@@ -58,6 +58,15 @@ static void add_nodes(struct text *detail, const struct state *state, uint64_t i
         text_add(detail, "]}");
 }
 
+static void add_exit(struct text *detail, const struct work *work)
+{
+        const struct work_member *member = telling_member(work);
+
+        if (member && member->phase != PHASE_REFUSED)
+                text_add(detail, ",\"exit_code\":%" PRId32 ",\"signal\":%" PRId32,
+                         member->exit_code, member->signal);
+}
+
 /* What waited for work that did not end well is refused, long after it was taken. */
 static int keep_refusal(struct batch *batch, const struct state *state, const struct fact *fact,
                         int64_t now_ms, struct err *err)
@@ -75,6 +84,31 @@ static int keep_refusal(struct batch *batch, const struct state *state, const st
         return batch_set_object(batch, &change, err);
 }
 
+/* It waits again: what it wrote so far is asked for by the run's epoch and nodes. */
+static int keep_run(struct batch *batch, const struct state *state, const struct work *work,
+                    const struct fact *fact, int64_t now_ms, struct err *err)
+{
+        struct text run = {0};
+        int rc;
+
+        if (!work || work->epoch == 0)
+                return 0;
+        text_add(&run,
+                 "{\"epoch\":%" PRIu64 ",\"started_ms\":%" PRId64 ",\"ended_ms\":%" PRId64
+                 ",\"cause\":\"%s\"",
+                 work->epoch, work->started_ms, now_ms, release_cause_name(fact->requeued.cause));
+        add_exit(&run, work);
+        add_nodes(&run, state, work->id);
+        const struct object_change change = {.kind = OBJECT_WORKLOAD,
+                                             .id = work->id,
+                                             .run = run.bytes,
+                                             .updated_ms = now_ms};
+        rc = run.failed ? err_set(err, ERR_NOMEM, "out of memory")
+                        : batch_set_object(batch, &change, err);
+        text_done(&run);
+        return rc;
+}
+
 int ending_keep(struct batch *batch, const struct state *state, const struct works *works,
                 const struct fact *fact, int64_t now_ms, struct err *err)
 {
@@ -82,6 +116,7 @@ int ending_keep(struct batch *batch, const struct state *state, const struct wor
                                           ? works_find(works, fact->released.workload)
                                           : NULL;
         struct object_change change = {.kind = OBJECT_WORKLOAD,
+                                       .keeps_runs = true,
                                        .updated_ms = now_ms,
                                        .ended_ms = now_ms};
         struct text detail = {0};
@@ -89,13 +124,13 @@ int ending_keep(struct batch *batch, const struct state *state, const struct wor
 
         if (fact->kind == FACT_REFUSED)
                 return keep_refusal(batch, state, fact, now_ms, err);
+        if (fact->kind == FACT_REQUEUED)
+                return keep_run(batch, state, works_find(works, fact->requeued.workload), fact,
+                                now_ms, err);
         if (!work)
                 return 0;
-        const struct work_member *member = telling_member(work);
         text_add(&detail, "{\"cause\":\"%s\"", release_cause_name(fact->released.cause));
-        if (member && member->phase != PHASE_REFUSED)
-                text_add(&detail, ",\"exit_code\":%" PRId32 ",\"signal\":%" PRId32,
-                         member->exit_code, member->signal);
+        add_exit(&detail, work);
         text_add(&detail,
                  ",\"stops\":%" PRIu32 ",\"started_ms\":%" PRId64 ",\"lost_ms\":%" PRId64
                  ",\"epoch\":%" PRIu64,

@@ -11,6 +11,7 @@
 #include "controller/access.h"
 #include "controller/live.h"
 #include "controller/nodes.h"
+#include "controller/run_list.h"
 #include "controller/terms.h"
 #include "controller/works.h"
 #include "engine/contact.h"
@@ -268,6 +269,7 @@ json_t *view_workload(struct live *live, const struct object *object, bool full)
                 view_set(json, "eta", terms_eta(live, slot));
                 view_set(json, "places", places_of(live, work, slot));
         }
+        view_set(json, "runs", run_list(live, object));
         if (object->size > 0)
                 view_set(json, "document", json_stringn(object->body, object->size));
         return json;
