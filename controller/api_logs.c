@@ -48,52 +48,99 @@ static int place_of(struct call *call, const json_t *run, uint32_t member, const
         return 0;
 }
 
-static int find_run(struct call *call, const struct object *object, int64_t wanted,
-                    uint32_t member, const char *what, struct place *ret, struct err *err)
-{
-        const struct work *work = works_find(core_works(call->live->core), object->id);
-        json_t *list = run_list(call->live, object);
-        const json_t *run = run_list_find(list, wanted, what, err);
-        int rc = run ? place_of(call, run, member, what, ret, err) : -ERR_NOT_FOUND;
+/* ---- asking ---- */
 
-        /* Which is the newest is known when its end is on the disk. */
-        if (!work && !object->ended_ms && wanted <= RUN_NEWEST)
-                rc = err_set(err, ERR_FULL, "%s is just ending: ask again", what);
+struct asking {
+        struct call call;
+        uint64_t id;
+        int64_t run;                    /* run_list_find() */
+        uint32_t member, bytes;
+        int64_t offset;
+        bool is_stderr;
+};
+
+static int find_place(struct call *call, const struct asking *asking, const struct object *object,
+                      const char *what, struct place *ret, struct err *err)
+{
+        json_t *list = run_list(call->live, object);
+        const json_t *run = run_list_find(list, asking->run, what, err);
+        int rc = run ? place_of(call, run, asking->member, what, ret, err) : -ERR_NOT_FOUND;
+
         json_decref(list);
         return rc;
 }
 
-/* False: answered. */
-static bool find_place(struct call *call, uint64_t id, int64_t run, uint32_t member,
-                       struct place *ret)
+static void ask_node(struct call *call, const struct asking *asking, const struct place *place)
 {
-        struct object_copy *copy;
-        char what[48];
+        const struct want want = {.node = place->node,
+                                  .asker = call->exchange,
+                                  .workload = asking->id,
+                                  .epoch = place->epoch,
+                                  .run = place->run,
+                                  .has_ended = place->ended,
+                                  .member = asking->member,
+                                  .is_stderr = asking->is_stderr,
+                                  .offset = asking->offset,
+                                  .bytes = asking->bytes,
+                                  .until_ms = api_now_ms() + WANT_WAIT_MS};
+        char number[24];
         struct err err;
-        int rc;
 
-        (void)snprintf(what, sizeof what, "workload %" PRIu64, id);
-        rc = objects_get(core_view(call->live->core), OBJECT_WORKLOAD, id, &copy, &err);
+        if (!place->node->connected) {
+                (void)err_set(&err, ERR_IO,
+                              "node '%s', where run %" PRIu64 " of workload %" PRIu64
+                              " was, does not answer: what it wrote lies there",
+                              place->node->name, place->run, asking->id);
+                problem_answer(call->exchange, 504, &err, NULL);
+                return;
+        }
+        (void)snprintf(number, sizeof number, "%" PRIu64, place->run);
+        (void)http_answer_header(call->exchange, "Berth-Run", number);
+        if (place->ended)
+                (void)http_answer_header(call->exchange, "Berth-Ended", "true");
+        if (wants_add(call->live->wants, &want) == 0) {
+                (void)err_set(&err, ERR_FULL, "too many ask agents for something now: try again");
+                problem_answer(call->exchange, 503, &err, NULL);
+                return;
+        }
+        live_touch(call->live, nodes_find(call->live->nodes, place->node->name), 0);
+}
+
+/* A core_done. What was decided meanwhile may have ended a run: then it waits for that, too. */
+static void look(void *arg, int rc, const struct err *why)
+{
+        struct asking *asking = arg;
+        struct call *call = &asking->call;
+        struct object_copy *copy = NULL;
+        struct place place = {0};
+        char what[48];
+        struct err err = {0};
+
+        (void)snprintf(what, sizeof what, "workload %" PRIu64, asking->id);
+        if (rc < 0) {
+                problem_answer(call->exchange, 503, why, NULL);
+                mem_free(asking);
+                return;
+        }
+        rc = objects_get(core_view(call->live->core), OBJECT_WORKLOAD, asking->id, &copy, &err);
         if (rc == -ERR_NOT_FOUND)
                 (void)err_set(&err, ERR_NOT_FOUND, "%s is not here, or not for %s to see", what,
                               call->who.name);
-        if (rc == 0) {
+        if (rc == 0)
                 rc = access_need(&call->who, ACTION_SEE, copy->object.tenant, what, &err);
-                if (rc == 0)
-                        rc = find_run(call, &copy->object, run, member, what, ret, &err);
-                mem_free(copy);
-        }
-        if (rc == 0 && !ret->node->connected) {
-                (void)err_set(&err, ERR_IO,
-                              "node '%s', where run %" PRIu64 " of %s was, does not answer: what it "
-                              "wrote lies there",
-                              ret->node->name, ret->run, what);
-                problem_answer(call->exchange, 504, &err, NULL);
-                return false;
+        bool waits = rc == 0 && !run_list_is_whole(call->live, &copy->object);
+        if (rc == 0 && !waits)
+                rc = find_place(call, asking, &copy->object, what, &place, &err);
+        mem_free(copy);
+        if (waits) {
+                core_when_durable(call->live->core, look, asking);
+                return;
         }
         if (rc < 0)
                 api_fail(call, &err);
-        return rc == 0;
+        else
+                ask_node(call, asking, &place);
+        mem_free(asking);
 }
 
 /* False: answered. */
@@ -116,16 +163,13 @@ static bool query_run(struct call *call, int64_t *ret_run)
         return false;
 }
 
-/* ---- asking ---- */
-
 void get_logs(struct http_exchange *exchange, const struct route_match *match, void *arg)
 {
+        static const struct err no_memory = {ERR_NOMEM, "out of memory"};
         int64_t member = 0, offset = 0, bytes = 65536, run;
         char stream[8] = "stdout";
-        struct place place = {0};
-        char number[24];
+        struct asking *asking;
         struct call call;
-        struct err err;
         uint64_t id;
 
         if (!api_begin(arg, exchange, match, &call) ||
@@ -133,29 +177,22 @@ void get_logs(struct http_exchange *exchange, const struct route_match *match, v
             !api_query_number(&call, "offset", INT64_MIN / 2, INT64_MAX / 2, &offset) ||
             !api_query_number(&call, "bytes", 1, WANT_BYTES_MAX, &bytes) ||
             !api_query(&call, "stream", stream, sizeof stream) || !query_run(&call, &run) ||
-            !(id = api_workload(&call)) || !find_place(&call, id, run, (uint32_t)member, &place))
+            !(id = api_workload(&call)))
                 return;
-        const struct want want = {.node = place.node,
-                                  .asker = exchange,
-                                  .workload = id,
-                                  .epoch = place.epoch,
-                                  .run = place.run,
-                                  .has_ended = place.ended,
-                                  .member = (uint32_t)member,
-                                  .is_stderr = str_equal(stream, "stderr"),
-                                  .offset = offset,
-                                  .bytes = (uint32_t)bytes,
-                                  .until_ms = api_now_ms() + WANT_WAIT_MS};
-        (void)snprintf(number, sizeof number, "%" PRIu64, place.run);
-        (void)http_answer_header(exchange, "Berth-Run", number);
-        if (place.ended)
-                (void)http_answer_header(exchange, "Berth-Ended", "true");
-        if (wants_add(call.live->wants, &want) == 0) {
-                (void)err_set(&err, ERR_FULL, "too many ask agents for something now: try again");
-                problem_answer(exchange, 503, &err, NULL);
+        asking = mem_new(1, sizeof *asking);
+        if (!asking) {
+                api_fail(&call, &no_memory);
                 return;
         }
-        live_touch(call.live, nodes_find(call.live->nodes, place.node->name), 0);
+        call.match = NULL;              /* it ends with this call */
+        *asking = (struct asking){.call = call,
+                                  .id = id,
+                                  .run = run,
+                                  .member = (uint32_t)member,
+                                  .bytes = (uint32_t)bytes,
+                                  .offset = offset,
+                                  .is_stderr = str_equal(stream, "stderr")};
+        look(asking, 0, NULL);
 }
 
 /* ---- answering ---- */

@@ -85,14 +85,23 @@ json_t *run_list(const struct live *live, const struct object *object)
                 const json_t *run = json_array_get(kept, r);
                 add_ended(list, ++number, run, number_of(run, "ended_ms"));
         }
-        /* The row has what is durable, so it may lack a run that ended just now: what came behind
-         * that would be taken for it. */
+        /* The row has what is durable: as long as it may lack the run before, this one would be
+         * taken for that. */
         if (work && work->epoch && core_is_durable(live->core, work->epoch))
                 add_present(list, ended + 1, core_state(live->core), work);
         else if (object->ended_ms && number_of(detail, "epoch") > 0)
                 add_ended(list, ended + 1, detail, object->ended_ms);
         json_decref(detail);
         return list;
+}
+
+bool run_list_is_whole(const struct live *live, const struct object *object)
+{
+        const struct work *work = works_find(core_works(live->core), object->id);
+
+        if (core_is_durable(live->core, core_last_seq(live->core)))
+                return true;
+        return work ? core_is_durable(live->core, work->requeued) : object->ended_ms != 0;
 }
 
 const json_t *run_list_find(const json_t *list, int64_t run, const char *what, struct err *err)

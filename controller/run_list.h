@@ -8,6 +8,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct err;
@@ -21,6 +22,9 @@ struct object;
  * members only. "ended" and what follows from it are null of the present one. The caller's; NULL:
  * out of memory. */
 json_t *run_list(const struct live *live, const struct object *object);
+
+/* False: a run of it has just ended, and the list lacks it, since that is not durable yet. */
+bool run_list_is_whole(const struct live *live, const struct object *object);
 
 /* That run of the list: a number from 1 on, RUN_NEWEST, or -1 for the one before the newest. NULL,
  * and why in `err` (-ERR_NOT_FOUND). `what`: "workload 17". */
