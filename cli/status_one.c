@@ -136,8 +136,8 @@ static void put_run(const json_t *run, struct grid *grid)
 /* The only run of work that runs says nothing that does not stand above. */
 static int put_runs(const json_t *workload, const struct talk *talk, FILE *file, struct err *err)
 {
-        static const char *const titles[] = {"run",       "started", "ended", "cause",
-                                             "exit code", "signal",  "nodes"};
+        static const char *const titles[] = {"run",       "started (UTC)", "ended (UTC)", "cause",
+                                             "exit code", "signal",        "nodes"};
         const json_t *runs = json_object_get(workload, "runs");
         struct grid *grid;
 

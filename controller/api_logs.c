@@ -83,7 +83,6 @@ static void ask_node(struct call *call, const struct asking *asking, const struc
                                   .offset = asking->offset,
                                   .bytes = asking->bytes,
                                   .until_ms = api_now_ms() + WANT_WAIT_MS};
-        char number[24];
         struct err err;
 
         if (!place->node->connected) {
@@ -94,10 +93,6 @@ static void ask_node(struct call *call, const struct asking *asking, const struc
                 problem_answer(call->exchange, 504, &err, NULL);
                 return;
         }
-        (void)snprintf(number, sizeof number, "%" PRIu64, place->run);
-        (void)http_answer_header(call->exchange, "Berth-Run", number);
-        if (place->ended)
-                (void)http_answer_header(call->exchange, "Berth-Ended", "true");
         if (wants_add(call->live->wants, &want) == 0) {
                 (void)err_set(&err, ERR_FULL, "too many ask agents for something now: try again");
                 problem_answer(call->exchange, 503, &err, NULL);
@@ -214,7 +209,12 @@ static void answer_output(const struct want *want, struct http_exchange *exchang
         static const char *const headers[] = {"Berth-Offset", "Berth-Size"};
         size_t size;
         const char *body = http_body(exchange, &size);
+        char number[24];
 
+        (void)snprintf(number, sizeof number, "%" PRIu64, want->run);
+        (void)http_answer_header(want->asker, "Berth-Run", number);
+        if (want->has_ended)
+                (void)http_answer_header(want->asker, "Berth-Ended", "true");
         for (size_t h = 0; h < ARRAY_LEN(headers); h++)
                 if (http_header(exchange, headers[h]))
                         (void)http_answer_header(want->asker, headers[h],

@@ -123,8 +123,9 @@ const json_t *run_list_find(const json_t *list, int64_t run, const char *what, s
                               number, newest);
         else if (number < 1 && first == 1)
                 (void)err_set(err, ERR_NOT_FOUND,
-                              "%s has had %" PRId64 " %s: there is none so far before the newest",
-                              what, newest, newest == 1 ? "run" : "runs");
+                              "%s has had %" PRId64 " %s: none is %" PRId64
+                              " before the newest",
+                              what, newest, newest == 1 ? "run" : "runs", -run);
         else
                 (void)err_set(err, ERR_NOT_FOUND,
                               "where run %" PRId64 " of %s was is not known any more: the oldest "
