@@ -16,7 +16,6 @@
 #include "agent/link.h"
 #include "agent/runs.h"
 
-struct arena;
 struct pollfd;
 
 /* The cause in the notice of a run that ends for want of contact. */

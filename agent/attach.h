@@ -11,7 +11,6 @@
 #include "net/client.h"
 
 struct attaches;
-struct err;
 struct exchange_attach;
 struct folder;
 

@@ -462,14 +462,3 @@ bool runs_lease(const struct runs *runs, struct run_key key, int64_t *ret_term_m
         }
         return false;
 }
-
-bool runs_phase(const struct runs *runs, struct run_key key, enum run_phase *ret_phase)
-{
-        for (size_t i = 0; i < runs->count; i++) {
-                if (!run_key_equal(runs->runs[i].wish.key, key))
-                        continue;
-                *ret_phase = runs->runs[i].phase;
-                return true;
-        }
-        return false;
-}

@@ -122,8 +122,6 @@ size_t runs_count(const struct runs *runs);
 /* The run at an index, in no order that means anything. */
 struct run_key runs_key(const struct runs *runs, size_t index);
 enum run_phase runs_phase_at(const struct runs *runs, size_t index);
-/* The phase of a run; false: it is not there. */
-bool runs_phase(const struct runs *runs, struct run_key key, enum run_phase *ret_phase);
 /* When it is asked to end, and killed, unless contact is had before; steady. False: it does not
  * stop for want of contact, or none is known. */
 bool runs_lease(const struct runs *runs, struct run_key key, int64_t *ret_term_ms,

@@ -316,7 +316,8 @@ static void close_lanes(struct load *load)
 /* Of a turn: who is answered is free again. */
 static unsigned take_answers(struct load *load, int64_t wait_ns, int64_t counts_from_ns)
 {
-        const struct timespec wait = {.tv_sec = wait_ns / 1000000000, .tv_nsec = wait_ns % 1000000000};
+        const struct timespec wait = {.tv_sec = wait_ns / 1000000000,
+                                      .tv_nsec = wait_ns % 1000000000};
         struct epoll_event events[LOAD_CONNECTIONS];
         int count = epoll_pwait2(load->epoll, events, LOAD_CONNECTIONS, &wait, NULL);
         int64_t now_ns = time_monotonic_ns();

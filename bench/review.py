@@ -141,7 +141,9 @@ def run(options, folder):
             asks.clear()
         rests.wait()
     finally:
-        pool.end()
+        findings = pool.end()
+    if findings:
+        raise Trouble("\n".join(findings))
     spent = []
     while not reviews.empty():
         spent.append(reviews.get())

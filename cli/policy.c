@@ -51,7 +51,7 @@ static const char details[] =
         "  berth policy check examples/policy.yaml\n"
         "  berth policy check examples/policy-full.yaml --pool examples/pool.yaml\n"
         "  berth policy diff examples/policy.yaml examples/policy-full.yaml\n"
-        "  berth policy try ours.yaml --history examples/philly.yaml\n"
+        "  berth policy try examples/policy.yaml --history examples/history.yaml\n"
         "  berth policy show > now.yaml\n"
         "  berth policy rollback 3 --reason 'web starves'\n"
         "\n"

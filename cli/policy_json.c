@@ -5,8 +5,6 @@
 #include "base/err.h"
 #include "cli/json_out.h"
 #include "cli/policy_out.h"
-#include "engine/model.h"
-#include "engine/tenancy.h"
 #include "proto/policy_doc.h"
 
 /* {"H100-80": "8", "jobs": "200"}: only what is said of the tenant itself. */

@@ -1,4 +1,4 @@
-/* policy_talk.h - the policy of a pool that runs: `berth policy show | revisions | rollback`. */
+/* policy_live.h - the policy of a pool that runs: `berth policy show | revisions | rollback`. */
 #pragma once
 
 #include "cli/command.h"

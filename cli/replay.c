@@ -65,7 +65,7 @@ static const char details[] =
         "  berth replay examples/replay-pool.yaml --placement auto,first-fit --seeds 1..3\n"
         "  berth replay examples/replay-pool.yaml --svg curve.svg --json figures.json\n"
         "  berth replay examples/replay-slices.yaml --json - | jq '.runs[].acceptance'\n"
-        "  berth replay examples/philly.yaml            a history: its jobs wait\n"
+        "  berth replay examples/history.yaml           a history: its jobs wait\n"
         "\n"
         "  berth replay --log /var/lib/berth/pool.db\n"
         "  berth replay --log pool.export --policy new.yaml\n"

@@ -22,7 +22,7 @@
 
 static const struct command_option options[] = {
         {"principal", 0, "NAME", "make: who it speaks for; the default is yourself"},
-        {"role", 0, "ROLE", "make: viewer, submitter, manager; auditor, operator; agent of a node"},
+        {"role", 0, "ROLE", "make: viewer, submitter, tenant-admin; auditor, operator; agent"},
         {"join", 0, NULL, "make: lets a node enrol, once; good for an hour where nothing is said"},
         {"node", 0, "NODE", "make, revoke: of this node (--join, --role agent); its certificates"},
         {"nodes", 0, "LIST", "make: with --join: one for each of gpu-[01-04]"},

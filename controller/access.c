@@ -94,7 +94,7 @@ bool access_may(const struct who *who, enum action action, const char *tenant)
         case ACTION_SUBMIT:
                 return has_role(who, ROLE_SUBMITTER, tenant);
         case ACTION_MANAGE:
-                return has_role(who, ROLE_MANAGER, tenant);
+                return has_role(who, ROLE_TENANT_ADMIN, tenant);
         case ACTION_SEE_ALL:
                 return who->pool_role == POOL_ROLE_AUDITOR;
         case ACTION_OPERATE:
@@ -112,7 +112,7 @@ int access_need(const struct who *who, enum action action, const char *tenant, c
                 return err_set(err, ERR_NOT_FOUND, "%s is not here, or not for %s to see", what,
                                who->name);
         return err_set(err, ERR_DENIED, "%s may not do this to %s: ask an operator of the pool%s",
-                       who->name, what, tenant ? ", or a manager of the tenant" : "");
+                       who->name, what, tenant ? ", or a tenant-admin" : "");
 }
 
 const char *access_home(const struct who *who)

@@ -375,13 +375,6 @@ static struct entry *firing(const struct alerts *alerts, uint64_t id)
         return NULL;
 }
 
-const struct alert *alerts_find(const struct alerts *alerts, uint64_t id)
-{
-        const struct entry *entry = firing(alerts, id);
-
-        return entry ? &entry->alert : NULL;
-}
-
 int alerts_acknowledge(struct alerts *alerts, struct act *act, uint64_t id, const char *by,
                        const char *reason, int64_t now_ms, struct alert *ret_alert,
                        struct err *err)
@@ -463,11 +456,6 @@ int alerts_new(struct live *live, const char *version, struct alerts **ret_alert
         }
         *ret_alerts = alerts;
         return 0;
-}
-
-void alerts_hurry(struct alerts *alerts, int64_t pause_ms)
-{
-        alerts->webhook_pause_ms = pause_ms;
 }
 
 void alerts_free(struct alerts *alerts)

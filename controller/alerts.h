@@ -83,10 +83,6 @@ int alerts_new(struct live *live, const char *version, struct alerts **ret_alert
                struct err *err);
 void alerts_free(struct alerts *alerts);                /* NULL is fine; after the core */
 
-/* Tries of the webhook are this far apart at first (0: WEBHOOK_PAUSE_MS), for tests. Before the
- * first look. */
-void alerts_hurry(struct alerts *alerts, int64_t pause_ms);
-
 /* Now and then, also while nothing can be decided: looks at all conditions, keeps what has changed,
  * and hands changes to the webhook. */
 void alerts_look(struct alerts *alerts, int64_t now_ms);
@@ -113,7 +109,6 @@ int alerts_acknowledge(struct alerts *alerts, struct act *act, uint64_t id, cons
 /* Firing ones, in no order. Start with 0; NULL: the end. Good until the next call of another
  * function here. */
 const struct alert *alerts_next(const struct alerts *alerts, uint32_t *cursor);
-const struct alert *alerts_find(const struct alerts *alerts, uint64_t id);      /* firing */
 /* One that is over, from its row. False: the row is none of that. */
 bool alert_of_object(const struct object *object, struct alert *ret_alert);
 

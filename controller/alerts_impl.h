@@ -39,10 +39,9 @@ struct alerts {
         struct entry *entries;
         uint32_t count, room;           /* entries ever used; allocated */
         uint32_t unused;                /* of them not used now */
-        struct map by_name;             /* pending and firing ones, by alert_key() */
+        struct map by_name;             /* pending and firing ones, by kind and subject */
         uint64_t next_id;
         struct webhook *webhook;        /* NULL: the policy never had one */
-        int64_t webhook_pause_ms;
         bool is_keeping;                /* an act of ours is on its way */
         int64_t looked_ms, queue_looked_ms;
         int64_t restores_looked_ms;     /* when the store's days were last asked, ... */

@@ -462,8 +462,7 @@ void alerts_post(struct alerts *alerts)
                 tell_nobody(alerts);
                 return;
         }
-        if (!alerts->webhook &&
-            webhook_new(alerts->webhook_pause_ms, &alerts->webhook, NULL) < 0)
+        if (!alerts->webhook && webhook_new(0, &alerts->webhook, NULL) < 0)
                 return;                 /* tried again at the next look */
         webhook_set(alerts->webhook, rules->webhook_url, rules->webhook_secret_file);
         take_done(alerts);

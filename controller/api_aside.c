@@ -16,7 +16,7 @@ void api_aside_done(void *self, int rc, const struct err *err)
         if (rc == 0)
                 http_answer(it->exchange, 200, it->type, it->bytes, it->size);
         else
-                problem_answer(it->exchange, 0, err, NULL);
+                problem_answer(it->exchange, rc == -ERR_IO ? 503 : 0, err, NULL);
         free(it->bytes);
         mem_free(it);
 }

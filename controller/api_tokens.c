@@ -16,7 +16,7 @@
 #include "controller/view.h"
 #include "proto/when.h"
 
-/* Operators all; managers those of their tenants. */
+/* Operators all; tenant-admins those of their tenants. */
 static bool may_handle(const struct call *call, const struct token_entry *token)
 {
         return access_may(&call->who, ACTION_OPERATE, NULL) ||
@@ -89,7 +89,7 @@ static int take_role(const char *word, struct token_entry *wish, struct err *err
 
         if (role == TOKEN_ROLES_END)
                 return err_set(err, ERR_INPUT,
-                               "field 'role': write viewer, submitter, manager, auditor, "
+                               "field 'role': write viewer, submitter, tenant-admin, auditor, "
                                "operator, agent or join");
         if (role == TOKEN_ROLE_GATEWAY)
                 return err_set(err, ERR_INPUT, "role 'gateway' is reserved");
@@ -126,8 +126,8 @@ static int read_wish(struct call *call, json_t *body, struct token_entry *wish, 
 
 /* ---- whether it may be ---- */
 
-/* A manager speaks for itself, and for those who are of its tenants only: who acts elsewhere too
- * would lend it their user there. */
+/* A tenant-admin speaks for itself, and for those who are of its tenants only: who acts elsewhere
+ * too would lend it their user there. */
 static bool speaks_for(const struct call *call, const struct who *principal)
 {
         if (str_equal(principal->name, call->who.name))
@@ -170,6 +170,10 @@ static int may_make(struct call *call, const struct token_entry *wish, struct er
                                "'%s' is no principal for whom you may make tokens: it stands in "
                                "the policy's 'principals', and is of your tenants only",
                                wish->principal);
+        if (!access_may(&principal, ACTION_SEE, wish->tenant))
+                return err_set(err, ERR_INPUT,
+                               "'%s' is not of '%s' in the policy: a token would give nothing",
+                               wish->principal, wish->tenant);
         return 0;
 }
 

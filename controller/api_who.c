@@ -17,7 +17,7 @@
 
 /* The same for whatever is wrong with it. */
 static const struct err bad_token = {
-        ERR_DENIED, "this token is not valid here: ask an operator, or a manager of your tenant, "
+        ERR_DENIED, "this token is not valid here: ask an operator, or a tenant-admin, "
                     "for a new one"};
 
 static void be_node(struct call *call, const char *node, enum node_proof proof)

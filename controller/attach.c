@@ -50,11 +50,6 @@ int attach_have(struct attach_pipe *pipe, uint64_t offset, struct err *err)
         return 0;
 }
 
-bool attach_is_drained(const struct attach_pipe *pipe)
-{
-        return pipe->has_ended && pipe->size == 0;
-}
-
 /* ---- sessions ---- */
 
 struct attachments {

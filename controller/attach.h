@@ -59,8 +59,6 @@ int attach_put(struct attach_pipe *pipe, uint64_t offset, const char *bytes, siz
 /* The reader has all before the offset. 0, or -ERR_INPUT: nobody wrote so far, or it went on from
  * there already: a call that is late. */
 int attach_have(struct attach_pipe *pipe, uint64_t offset, struct err *err);
-/* Whether the reader has got all there will be. */
-bool attach_is_drained(const struct attach_pipe *pipe);
 
 struct attach_window {
         uint16_t rows, columns;

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -54,6 +53,8 @@ static struct {
          * often it was the same. */
         volatile uint64_t entered, entered_before;
         unsigned looks;
+        timer_t timer;
+        bool has_timer;
         struct sigaction before[ARRAY_LEN(fatal)];
         _Alignas(16) char stack[STACK_BYTES];
 } watch;
@@ -261,18 +262,24 @@ static void catch_fatal(void)
                 (void)sigaction(fatal[f], &action, &watch.before[f]);
 }
 
-static void start_timer(int64_t limit_ms)
+/* Of this thread's time: what others work at meanwhile is not its. */
+static int start_timer(int64_t limit_ms, struct err *err)
 {
         int64_t every_ms = (limit_ms + LOOKS - 1) / LOOKS;
-        const struct timeval every = {every_ms / 1000, every_ms % 1000 * 1000};
-        const struct itimerval timer = {.it_interval = every, .it_value = every};
+        const struct timespec every = {every_ms / 1000, every_ms % 1000 * 1000000};
+        const struct itimerspec times = {.it_interval = every, .it_value = every};
         struct sigaction action = {.sa_handler = on_look, .sa_flags = SA_RESTART};
+        struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF};
 
         if (limit_ms == 0)
-                return;
+                return 0;
         (void)sigemptyset(&action.sa_mask);
         (void)sigaction(SIGPROF, &action, NULL);
-        (void)setitimer(ITIMER_PROF, &timer, NULL);
+        if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &watch.timer) < 0)
+                return err_set(err, ERR_IO, "no timer for what never ends: %s", strerror(errno));
+        watch.has_timer = true;
+        (void)timer_settime(watch.timer, 0, &times, NULL);
+        return 0;
 }
 
 int crash_watch(const char *path, const char *version, int64_t limit_ms, struct err *err)
@@ -294,19 +301,22 @@ int crash_watch(const char *path, const char *version, int64_t limit_ms, struct 
         atomic_flag_clear(&watch.is_written);
         watch.fd = fd;
         catch_fatal();
-        start_timer(limit_ms);
-        return 0;
+        int rc = start_timer(limit_ms, err);
+        if (rc)
+                crash_unwatch();
+        return rc;
 }
 
 void crash_unwatch(void)
 {
-        const struct itimerval never = {0};
         const stack_t none = {.ss_flags = SS_DISABLE};
         struct stat there;
 
         if (watch.fd == 0)
                 return;
-        (void)setitimer(ITIMER_PROF, &never, NULL);
+        if (watch.has_timer)
+                (void)timer_delete(watch.timer);
+        watch.has_timer = false;
         for (size_t f = 0; f < ARRAY_LEN(fatal); f++)
                 (void)sigaction(fatal[f], &watch.before[f], NULL);
         (void)sigaltstack(&none, NULL);

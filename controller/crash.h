@@ -8,7 +8,7 @@
  * On the good path nothing is written, and no more copied than a name: entering keeps pointers, and
  * the handler of SIGABRT (a failed assertion), SIGSEGV, SIGBUS, SIGFPE and SIGILL writes what they
  * point to. Then the signal takes its course: a core is dumped, a sanitizer reports. What never
- * ends is made a crash: a timer of the process's own CPU time, so that waiting for a disk, or a
+ * ends is made a crash: a timer of that first thread's CPU time, so that waiting for a disk, or a
  * machine that stood still, is none. SIGKILL (out of memory) leaves no record. The file is text:
  *
  *     berth-crash 1 input signal=6 at_ns=1764509999123456789 version=0.1.0 head=9 body=312 by=3\n

@@ -1,6 +1,7 @@
 /* daemon.h - berthd: the pool behind its sockets, in one event loop.
  *
- * Not pure. The main thread runs the loop; the store's writer has its own.
+ * Not pure. The main thread runs the loop; the store's writer, what looks into the past, and the
+ * webhook have threads of their own.
  */
 #pragma once
 

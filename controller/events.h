@@ -6,12 +6,12 @@
  * has the same id for ever, and who says the last one it saw gets what followed, exactly. Events
  * are shown when they are durable, in order.
  *
- * What is decided hardly costs more when many watch, whatever they watch. Each event is written once
- * (and a second time where a tenant sees less of it than an operator); watchers who want the same
- * share a *view*, whose bytes are put together once for all of them (net/piece.h). With more than
- * EVENTS_FEW watchers, views are sent on every EVENTS_GATHER_MS only. Streams have a share of the
- * loop's time for sending (net/share.h), and who is behind is served in turn within another one,
- * which the caller of events_step() keeps.
+ * What is decided hardly costs more when many watch, whatever they watch. Each event is written
+ * once (and a second time where a tenant sees less of it than an operator); watchers who want the
+ * same share a *view*, whose bytes are put together once for all of them (net/piece.h). With more
+ * than EVENTS_FEW watchers, views are sent on every EVENTS_GATHER_MS only. Streams have a share of
+ * the loop's time for sending (net/share.h), and who is behind is served in turn within another
+ * one, which the caller of events_step() keeps.
  *
  * From the first watcher on, the newest events are kept in a ring (EVENTS_RING of them,
  * EVENTS_RING_BYTES in all). Who comes back with an id that is still there is served from it, and

@@ -46,6 +46,7 @@ struct view {
         uint32_t live_count;
         struct text pending;            /* to be pushed to them */
         uint64_t pending_from;          /* id of the first event in it */
+        uint64_t newest_id;             /* of the event it was given last */
         bool is_dirty;
 };
 

@@ -50,8 +50,11 @@ static uint64_t hash_of_path(const char *path, size_t size)
 
 static uint64_t hash_of_number(uint64_t kind, uint64_t number)
 {
-        map_chain(&kind, number);
-        return kind;
+        uint64_t hash = 0;
+
+        map_chain(&hash, kind);
+        map_chain(&hash, number);
+        return hash;
 }
 
 static struct view_link **bucket_of(struct events *events, uint64_t hash)
@@ -107,12 +110,17 @@ static void deliver(struct view *view, const struct event *event)
                 view_flush(view);
 }
 
-/* Links of equal hashes but other tenants are told apart by view_wants(). */
+/* Equal hashes of what is not equal do no harm: view_wants() says whether a view wants the event,
+ * and one that is found twice gets it once. */
 static void deliver_to(struct events *events, uint64_t hash, const struct event *event)
 {
-        for (struct view_link *link = *bucket_of(events, hash); link; link = link->next)
-                if (link->hash == hash && view_wants(link->view, event))
-                        deliver(link->view, event);
+        for (struct view_link *link = *bucket_of(events, hash); link; link = link->next) {
+                struct view *view = link->view;
+                if (link->hash != hash || view->newest_id == event->id || !view_wants(view, event))
+                        continue;
+                view->newest_id = event->id;
+                deliver(view, event);
+        }
 }
 
 void views_deliver(struct events *events, const struct event *event)

@@ -13,12 +13,10 @@ struct alerts;
 struct attachments;
 struct node_entry;
 struct nodes;
-struct policy_warning;
 struct pool_doc;
 struct simulated;
 struct usage;
 struct wants;
-struct who;
 struct work;
 struct worker;
 

@@ -101,7 +101,8 @@ static struct event take_first(struct simulated *simulated)
         }
 }
 
-int64_t simulated_due_ms(const struct simulated *simulated)
+/* When the next thing happens; INT64_MAX: never. */
+static int64_t simulated_due_ms(const struct simulated *simulated)
 {
         return simulated->count > 0 ? simulated->events[0].at_ms : INT64_MAX;
 }

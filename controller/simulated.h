@@ -8,7 +8,6 @@
 
 #include <stdint.h>
 
-struct act;
 struct err;
 struct live;
 struct workload_doc;
@@ -24,10 +23,7 @@ void simulated_free(struct simulated *simulated);       /* NULL is fine */
 int64_t simulated_duration_ms(const struct workload_doc *document);
 
 /* Something happens to the run at that time: it ends, or its notice is over. -ERR_NOMEM. */
-int simulated_expect(struct simulated *simulated, uint64_t workload, uint64_t epoch,
-                     int64_t at_ms);
-/* When the next thing happens; INT64_MAX: never. */
-int64_t simulated_due_ms(const struct simulated *simulated);
+int simulated_expect(struct simulated *simulated, uint64_t workload, uint64_t epoch, int64_t at_ms);
 /* What is due: the engine is told, in acts of up to some hundred, for SIMULATED_SLICE_MS at
  * most: what is left is due next time, so that nobody waits for the play. 0, -ERR_IO ... */
 #define SIMULATED_SLICE_MS 10

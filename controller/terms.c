@@ -9,6 +9,7 @@
 #include "engine/accounts.h"
 #include "engine/device.h"
 #include "engine/explain.h"
+#include "engine/gang.h"
 #include "proto/explain_text.h"
 #include "proto/pool_doc.h"
 
@@ -169,6 +170,22 @@ static uint64_t units_on(const struct live *live, const struct request *request,
                part_units(model, &options[0]);
 }
 
+/* The models on which all of it could ever lie; where that takes several together, all it asks for. */
+static uint64_t models_of(const struct live *live, const struct request *request)
+{
+        const struct state *state = core_state(live->core);
+        struct request alone = *request;
+        uint64_t models = 0;
+
+        for (unsigned m = 0; m < model_count(core_models(live->core)); m++) {
+                alone.need.models = request->need.models & (UINT64_C(1) << m);
+                if (state->capacity[m] > 0 && alone.need.models &&
+                    request_feasible(core_memo(live->core), state, &alone, NULL) == 1)
+                        models |= alone.need.models;
+        }
+        return models ? models : request->need.models;
+}
+
 /* To a hundredth, rounded. */
 static json_t *amount(uint64_t units, int64_t ms, uint64_t price_micro)
 {
@@ -183,12 +200,13 @@ static json_t *amount(uint64_t units, int64_t ms, uint64_t price_micro)
 
 json_t *terms_price(const struct live *live, const struct request *request)
 {
+        uint64_t models = live->pool ? models_of(live, request) : 0;
         json_t *json, *rows = json_array();
 
         for (unsigned m = 0; live->pool && m < model_count(core_models(live->core)); m++) {
                 uint64_t units = units_on(live, request, m);
                 uint64_t price_micro = live->pool->price_micro[m];
-                if (units == 0 || price_micro == 0)
+                if (units == 0 || price_micro == 0 || !(models >> m & 1))
                         continue;
                 json_t *row = json_object();
                 view_set(row, "model", json_string(model_get(core_models(live->core), m)->name));

@@ -37,6 +37,8 @@ enum token_role token_role_of(const char *word)
 {
         unsigned role = 0;
 
+        if (str_equal(word, TENANT_ADMIN_BEFORE))
+                return TOKEN_ROLE_TENANT_ADMIN;
         while (role < TOKEN_ROLES_END && !str_equal(role_words[role], word))
                 role++;
         return (enum token_role)role;
@@ -165,7 +167,7 @@ void token_who(const struct token_entry *token, const struct tenancy *tenancy, s
         *ret_who = who;
 }
 _Static_assert((int)TOKEN_ROLE_VIEWER == (int)ROLE_VIEWER &&
-                       (int)TOKEN_ROLE_MANAGER == (int)ROLE_MANAGER,
+                       (int)TOKEN_ROLE_TENANT_ADMIN == (int)ROLE_TENANT_ADMIN,
                "roles of tenants have the numbers of the policy's");
 
 /* ---- the store ---- */

@@ -32,7 +32,7 @@ struct err;
 #define TOKEN_ROLES(X)                          \
         X(VIEWER,    "viewer")                  \
         X(SUBMITTER, "submitter")               \
-        X(MANAGER,   "manager")                 \
+        X(TENANT_ADMIN, "tenant-admin")         \
         X(AUDITOR,   "auditor")                 \
         X(OPERATOR,  "operator")                \
         X(AGENT,     "agent")                   \
@@ -51,7 +51,7 @@ const char *token_role_word(enum token_role role);
 enum token_role token_role_of(const char *word);
 static inline bool token_role_is_tenants(enum token_role role)
 {
-        return role <= TOKEN_ROLE_MANAGER;
+        return role <= TOKEN_ROLE_TENANT_ADMIN;
 }
 
 struct token_entry {

@@ -104,7 +104,7 @@ const char *view_state(const struct live *live, const struct work *work)
                 return "quarantined";
         if (work->wish == WISH_CANCEL)
                 return "cancelling";
-        if (workload->notice_until_ms)
+        if (workload->notice_until_ms || workload_is_torn(state, workload))
                 return "stopping";
         return live->simulated || all_run(work) ? "running" : "starting";
 }

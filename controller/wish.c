@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "base/text.h"
 
-const char *wish_name(enum work_wish wish)
+static const char *wish_name(enum work_wish wish)
 {
         static const char *const names[WISHES_END] = {
 #define X(name, wire) [WISH_##name] = wire,

@@ -13,9 +13,6 @@
 
 struct text;
 
-/* "none", "cancel". */
-const char *wish_name(enum work_wish wish);
-
 /* The body of the note; `out` is failed where memory runs out. */
 void wish_note_write(uint64_t workload, enum work_wish wish, struct text *out);
 /* False: the note is about something else. */

@@ -43,8 +43,6 @@ int worker_line_parse(const char *line, size_t size, struct worker_line *ret_lin
 int worker_input_parse(const struct worker_line *line, struct logged_input *ret_input,
                        struct err *err);
 
-/* By size of work: see eta_learnt() in plan/eta.h. */
-#define WORKER_KINDS 2
 struct worker_figures {
         uint64_t seq;                   /* record that it has followed to */
         uint64_t behind;                /* records, about */

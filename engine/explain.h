@@ -209,8 +209,7 @@ struct explanation {
 int64_t explain_step_up(int64_t ms);
 
 const char *verdict_name(enum verdict verdict);
-const char *node_code_name(enum node_code code);        /* "BUSY" */
-const char *node_code_text(enum node_code code);        /* "is busy" */
+const char *node_code_name(enum node_code code); /* "BUSY" */
 const char *unblock_name(enum unblock_kind kind);
 const char *ahead_text(enum ahead ahead);
 

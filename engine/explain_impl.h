@@ -141,8 +141,6 @@ void node_rooms(struct explainer *x, const struct asking *asking, const struct w
 uint32_t node_members(struct explainer *x, const struct asking *asking,
                       const struct what_if *what_if, uint32_t node, unsigned first, unsigned count,
                       const uint32_t *rooms);
-/* Whether the nodes of a class have too few devices with room, or are not wanted at all. */
-bool class_is_short(struct explainer *x, const struct asking *asking, uint32_t class);
 /* As gang_feasible(): whether the pool as it is described could hold it if it were empty. */
 bool could_ever_fit(struct explainer *x, const struct asking *asking);
 /* Whether a maintenance window begins there before it could be gone. */
@@ -177,7 +175,7 @@ int explain_groups(struct explainer *x, const struct asking *asking, const struc
                    struct explanation *explanation, struct err *err);
 int explain_position(struct explainer *x, const struct asking *asking, struct explanation *ret,
                      struct err *err);
-/* Cuts explain_nearest() into what changes a request, and the rest. Adds to ret->nearest. */
+/* explain_nearest.c: unblocks that change the request, and the others; added to ret->nearest. */
 void nearest_requests(struct explainer *x, struct explanation *ret);
 void nearest_others(struct explainer *x, const struct asking *asking, struct explanation *ret);
 struct explained_unblock *nearest_add(struct explanation *ret, enum unblock_kind kind,

@@ -2,7 +2,6 @@
 
 #define X(name, wire) wire,
 static const char *const verdict_names[] = {VERDICTS(X)};
-static const char *const code_texts[] = {CODES(X)};
 static const char *const unblock_names[] = {UNBLOCKS(X)};
 static const char *const ahead_texts[] = {AHEADS(X)};
 static const char *const idle_texts[] = {IDLES(X)};
@@ -20,11 +19,6 @@ const char *verdict_name(enum verdict verdict)
 const char *node_code_name(enum node_code code)
 {
         return code_names[code];
-}
-
-const char *node_code_text(enum node_code code)
-{
-        return code_texts[code];
 }
 
 const char *unblock_name(enum unblock_kind kind)

@@ -33,7 +33,8 @@ static uint32_t spot_room(struct explainer *x, const struct asking *asking, uint
         return x->rooms[number] - 1u;
 }
 
-bool class_is_short(struct explainer *x, const struct asking *asking, uint32_t number)
+/* Whether the nodes of a class have too few devices with room, or are not wanted at all. */
+static bool class_is_short(struct explainer *x, const struct asking *asking, uint32_t number)
 {
         const struct view *view = &x->memo->classes[number].view;
         unsigned have = 0;

@@ -6,7 +6,7 @@
 
 /* ---- what a policy comes to ---- */
 
-bool trusts_mix(const struct tenancy *tenancy, uint16_t a, uint16_t b)
+static bool trusts_mix(const struct tenancy *tenancy, uint16_t a, uint16_t b)
 {
         if (a >= TRUSTS_MAX || b >= TRUSTS_MAX)
                 return a == b;

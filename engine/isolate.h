@@ -62,6 +62,3 @@ bool isolation_admits_kind(const struct state *state, const struct asker *asker,
                            const struct node_desc *desc);
 bool isolation_admits(const struct state *state, const struct asker *asker, uint32_t node);
 uint32_t isolation_member(const struct state *state, const struct asker *asker, uint32_t member);
-
-/* Whether tenants of these two trust domains may share a device. */
-bool trusts_mix(const struct tenancy *tenancy, uint16_t a, uint16_t b);

@@ -38,8 +38,6 @@ int decide_plan_for(struct memo *memo, const struct state *state, uint32_t slot,
 
 /* What stopping the workload now would lose, in unit-seconds, restart included. */
 uint64_t stop_loss(const struct state *state, uint32_t slot, int64_t now_ms);
-/* Run time of this run that would be lost, if it is told now and ends after its notice. */
-int64_t lost_run_ms(const struct state *state, uint32_t slot, int64_t now_ms);
 
 /* Whether the plan's places are free now, its nodes still take its work, and they still lie to each
  * other as it requires. */

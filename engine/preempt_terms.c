@@ -19,7 +19,8 @@ uint64_t units_held(const struct state *state, uint32_t slot)
         return units;
 }
 
-int64_t lost_run_ms(const struct state *state, uint32_t slot, int64_t now_ms)
+/* Run time of this run that would be lost, if it is told now and ends after its notice. */
+static int64_t lost_run_ms(const struct state *state, uint32_t slot, int64_t now_ms)
 {
         const struct workload *workload = &state->workloads[slot];
         const struct service_class *class = class_of(state, workload->bucket);

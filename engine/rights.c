@@ -44,7 +44,7 @@ static bool model_allowed(const struct state *state, const struct request *reque
 
 /* ---- methods ---- */
 
-unsigned rights_methods(const struct tenancy *tenancy, const struct request *request)
+static unsigned rights_methods(const struct tenancy *tenancy, const struct request *request)
 {
         const struct data_label *label = label_of(tenancy, request);
 

@@ -33,6 +33,3 @@ const char *right_text(enum right right);
  * allowed methods only, the simplest that do; members and replicas lie as far apart as the class
  * says. Returns what is not allowed of it, or RIGHT_ALL. */
 enum right rights_narrow(const struct state *state, struct request *request);
-
-/* The methods that class, tenant and data label allow: METHOD_BIT set, METHOD_SERVE included. */
-unsigned rights_methods(const struct tenancy *tenancy, const struct request *request);

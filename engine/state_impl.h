@@ -8,8 +8,7 @@
 uint32_t slot_take(struct slots *slots, void *table, size_t size);
 void slot_give(struct slots *slots, void *table, size_t size, uint32_t slot);
 
-void map_enter(struct map *map, uint64_t key, uint32_t value);  /* where there is room for sure */
-uint64_t free_key(const struct map *map, uint64_t key);
+void map_enter(struct map *map, uint64_t key, uint32_t value); /* where there is room for sure */
 
 /* The bucket of the request, and its shape; made where they are new. */
 uint32_t intern_bucket(struct state *state, const struct request *request);

@@ -36,7 +36,7 @@ void map_enter(struct map *map, uint64_t key, uint32_t value)
         (void)rc;
 }
 
-uint64_t free_key(const struct map *map, uint64_t key)
+static uint64_t free_key(const struct map *map, uint64_t key)
 {
         while (map_get(map, key) != MAP_NONE)
                 key++;

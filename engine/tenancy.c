@@ -26,7 +26,8 @@ const char *const class_method_names[CLASS_METHODS] = {"whole", "slice", "share"
 const char *const spread_names[SPREAD_LEVELS_END] = {"none", "node", "rack"};
 const char *const label_apart_names[LABEL_APARTS_END] = {"none", "device", "node"};
 const char *const unused_names[UNUSED_ENDS] = {"lend", "keep"};
-const char *const tenant_role_names[TENANT_ROLES_END] = {"viewer", "submitter", "manager"};
+const char *const tenant_role_names[TENANT_ROLES_END] = {"viewer", "submitter",
+                                                           "tenant-admin"};
 const char *const pool_role_names[POOL_ROLES_END] = {"none", "auditor", "operator"};
 const char *const over_jobs_names[OVER_JOBS_END] = {"wait", "refuse"};
 

@@ -253,7 +253,9 @@ struct reservation {
                                                  * ever */
 };
 
-enum tenant_role { ROLE_VIEWER, ROLE_SUBMITTER, ROLE_MANAGER, TENANT_ROLES_END };
+/* `manager` is read as tenant-admin: it was called so in the documents and tokens of 0.1. */
+#define TENANT_ADMIN_BEFORE "manager"
+enum tenant_role { ROLE_VIEWER, ROLE_SUBMITTER, ROLE_TENANT_ADMIN, TENANT_ROLES_END };
 enum pool_role { POOL_ROLE_NONE, POOL_ROLE_AUDITOR, POOL_ROLE_OPERATOR, POOL_ROLES_END };
 
 struct principal {

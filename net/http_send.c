@@ -1,6 +1,6 @@
 /* What streams have to send is written past MHD, which sends at most 12 KiB at a time, and takes
  * all the time of the loop that it finds work for. Here each stream sends a chunk when its turn
- * comes, for as long as the share of all of them lasts; then those that have requests come first. */
+ * comes, for as long as the share of all of them lasts; then who has a request comes first. */
 #include "net/http_impl.h"
 
 #include <assert.h>

@@ -5,7 +5,7 @@
 
 #include "base/time.h"
 
-#define IDLE_PARTS 4
+#define IDLE_PARTS 8 /* a thread that has to wait for a processor looks idle as well */
 
 void share_init(struct share *share, struct uv_loop_s *loop, unsigned parts, int64_t kept_ns)
 {

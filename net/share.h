@@ -1,10 +1,10 @@
 /* share.h - how long one kind of work may hold a loop: work that can wait.
  *
  * Not pure: the clock, and the loop's own measure of how long it had nothing to do. Of the loop's
- * thread. Who has a share gets one part in `parts` of all time, and besides that a quarter of what
- * the loop is idle (others may need the processor then, if only who reads what is sent). What is not
- * used is kept up to a bound, which is how long the loop may be held at one go. So it hardly slows
- * what cannot wait, however much there is of it.
+ * thread. Who has a share gets one part in `parts` of all time, and besides that an eighth of what
+ * the loop is idle (others may need the processor then, if only who reads what is sent). What is
+ * not used is kept up to a bound, which is how long the loop may be held at one go. So it hardly
+ * slows what cannot wait, however much there is of it.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* log_fact.h - facts and inputs as the log keeps them: one JSON object each.
  *
  * Pure apart from the heap. Numbers (nodes, tenants, words of the vocabulary) are the state's own;
- * words of the vocabulary are logged before the facts that use them (log_words.h). A fact written
+ * words of the vocabulary are logged before the facts that use them (log_group.h). A fact written
  * and read again is the same fact, so that recovery applies what was decided and decides nothing.
  *
  * Three facts and their inputs carry something large: a policy, maintenance windows, a price plan.

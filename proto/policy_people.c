@@ -135,12 +135,15 @@ static int read_grant(const struct doc_node *node, unsigned *ret_role, uint64_t 
         int rc;
 
         if (doc_kind(node) == DOC_NULL)
-                return doc_fail(node, err, "has no role; write viewer, submitter or manager");
+                return doc_fail(node, err, "has no role; write viewer, submitter or tenant-admin");
         if (doc_kind(node) == DOC_MAP &&
             ((rc = doc_check_keys(node, keys, ARRAY_LEN(keys), err)) < 0 ||
              (rc = doc_need(node, "role", &role, err)) < 0 ||
              (rc = policy_read_person_jobs(doc_get(node, "jobs"), ret_jobs, err)) < 0))
                 return rc;
+        *ret_role = ROLE_TENANT_ADMIN;
+        if (doc_raw(role) && str_equal(doc_raw(role), TENANT_ADMIN_BEFORE))
+                return 0;
         return doc_choice(role, tenant_role_names, TENANT_ROLES_END, ret_role, err);
 }
 

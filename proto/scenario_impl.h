@@ -4,7 +4,6 @@
 
 #include "proto/scenario.h"
 
-struct doc;
 struct doc_node;
 struct err;
 struct model;

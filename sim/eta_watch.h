@@ -9,7 +9,6 @@
 #include "sim/replay.h"
 
 struct err;
-struct jobs;
 
 struct eta_asked;
 

@@ -11,8 +11,6 @@
 #include "base/text.h"
 #include "engine/ledger.h"
 
-struct err;
-
 #define LEDGER_DAYS_MAX 36600 /* of one run */
 
 /* One policy, placement and seed. */

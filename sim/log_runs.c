@@ -25,7 +25,8 @@ bool log_runs_add(struct log_runs *runs)
         return true;
 }
 
-struct log_run *log_runs_find(const struct log_runs *runs, uint64_t workload)
+/* NULL: the log does not tell of it. */
+static struct log_run *log_runs_find(const struct log_runs *runs, uint64_t workload)
 {
         uint32_t at = map_get(runs->ids, workload);
 

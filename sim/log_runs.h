@@ -9,7 +9,6 @@
 
 #include "base/map.h"
 
-struct err;
 struct fact;
 struct state;
 struct workload;
@@ -37,9 +36,6 @@ struct log_runs {
 void log_runs_done(struct log_runs *runs);              /* a zeroed one is fine */
 /* One more, that has not started. False: out of memory. */
 bool log_runs_add(struct log_runs *runs);
-
-/* NULL: the log does not tell of it. */
-struct log_run *log_runs_find(const struct log_runs *runs, uint64_t workload);
 
 /* Before the fact is applied. */
 void log_runs_see(struct log_runs *runs, const struct state *state, const struct fact *fact,

@@ -60,7 +60,8 @@ uint64_t rng_below(struct rng *rng, uint64_t n)
         return x % n;
 }
 
-double rng_unit(struct rng *rng)
+/* [0, 1), 53 bits */
+static double rng_unit(struct rng *rng)
 {
         return (double)(rng_next(rng) >> 11) * 0x1p-53;
 }

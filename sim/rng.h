@@ -19,7 +19,6 @@ void rng_init_stream(struct rng *rng, uint64_t seed, uint64_t stream);
 
 uint64_t rng_next(struct rng *rng);
 uint64_t rng_below(struct rng *rng, uint64_t n);        /* 0..n-1, unbiased; n is 1 or more */
-double rng_unit(struct rng *rng);                       /* [0, 1), 53 bits */
 double rng_exponential(struct rng *rng, double mean);   /* 0 or more, always finite */
 
 /* An index below `count`, by its weight. The weights must not all be 0, nor overflow their sum. */

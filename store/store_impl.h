@@ -8,7 +8,6 @@
 #include "store/objects.h"
 #include "store/store.h"
 
-struct batch;
 struct key_entry;
 struct review_row;
 struct sealed_head;

@@ -4,7 +4,7 @@
     abuse_daemon.py BERTHD [--seconds N] [--idle N] [--slow N] [--seed N]
 
 Phases: requests changed by chance and old tricks (abuse_requests.py), of nobody, of a tenant's
-manager and, where nothing can be set, of an operator; connections that drip; connections that do
+tenant-admin and, where nothing can be set, of an operator; connections that drip; connections that do
 nothing; one tenant that asks for all that is another's. All the while a client submits work, and
 measures. After each phase: berthd runs, is healthy, has not grown beyond a bound, and knows all
 that it acknowledged. Nothing of it may be answered with 500, or with a broken document.
@@ -33,8 +33,8 @@ import openapi_check
 from kill_daemon import Connection, call
 
 POLICY = abuse_requests.POLICY.replace(
-    "principals: [", "principals: [{name: mona, tenants: {alpha: manager}}, "
-    "{name: zoe, tenants: {zebra: manager}}, ")
+    "principals: [", "principals: [{name: mona, tenants: {alpha: tenant-admin}}, "
+    "{name: zoe, tenants: {zebra: tenant-admin}}, ")
 GROWTH_MIB = 256                        # of resident memory, beyond what it had after its start
 STRANGE = {"500", "501", "502", "504"}
 SECRET = "quagga"                       # stands in all that is zebra's
@@ -89,7 +89,7 @@ class Berthd:
             connection.close()
 
     def token(self, principal, tenant):
-        status, made = self.ask("POST", "/v1/tokens", {"principal": principal, "role": "manager",
+        status, made = self.ask("POST", "/v1/tokens", {"principal": principal, "role": "tenant-admin",
                                                        "tenant": tenant})
         if status != 201:
             raise SystemExit(f"no token: {made}")

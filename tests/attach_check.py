@@ -39,8 +39,8 @@ tenants: {alpha: {}, zebra: {}}
 principals:
   - {name: vera, tenants: {alpha: viewer}}
   - {name: sam, tenants: {alpha: submitter}}
-  - {name: mona, tenants: {alpha: manager}}
-  - {name: zoe, tenants: {zebra: manager}}
+  - {name: mona, tenants: {alpha: tenant-admin}}
+  - {name: zoe, tenants: {zebra: tenant-admin}}
 """
 WAIT_S = 30                             # a sanitized program on a busy machine is slow
 
@@ -77,7 +77,7 @@ class World:
         self.tokens = {name: self.ask("POST", "/v1/tokens", {
             "principal": name, "role": role, "tenant": tenant})[1]["token"]
             for name, role, tenant in (("vera", "viewer", "alpha"), ("sam", "submitter", "alpha"),
-                                       ("mona", "manager", "alpha"), ("zoe", "manager", "zebra"))}
+                                       ("mona", "tenant-admin", "alpha"), ("zoe", "tenant-admin", "zebra"))}
         self.id = self.submit("sleeper")
 
     def spawn(self, name, *command):
@@ -393,7 +393,7 @@ def who_may_no_longer_is_closed_out(world):
                         {"command": ["sleep", "1000"]}, "mona")[1]["session"]
     output = f"/v1/attachments/{session}/output"
     assert world.ask("GET", output, token="mona")[0] == 200
-    policy = POLICY.replace("tenants: {alpha: manager}", "tenants: {alpha: viewer}")
+    policy = POLICY.replace("tenants: {alpha: tenant-admin}", "tenants: {alpha: viewer}")
     assert world.ask("PUT", "/v1/policy", policy.encode())[0] == 200
     status, why = world.ask("GET", output, token="mona")
     assert status == 410 and "may not manage" in why["detail"], (status, why)
@@ -424,15 +424,17 @@ def events_of(world, token, query, count):
     who = f"Authorization: Bearer {world.tokens[token]}\r\n" if token else ""
     connection.sendall(f"GET /v1/events?after=0{query} HTTP/1.1\r\nHost: x\r\n{who}\r\n"
                        .encode())
-    came, events, end = b"", {}, time.monotonic() + 1
+    came, events, end = b"", [], time.monotonic() + 1
     while len(events) < count and select.select([connection], [], [],
                                                 max(end - time.monotonic(), 0))[0]:
         came += connection.recv(65536)
-        events = {number: (name.decode(), {**json.loads(data), "id": number})
+        events = [(name.decode(), {**json.loads(data), "id": int(number)})
                   for number, name, data in
-                  re.findall(rb"id:(\d+)\nevent:(attached|detached)\ndata:(.*)\n\n", came)}
+                  re.findall(rb"id:(\d+)\nevent:(attached|detached)\ndata:(.*)\n\n", came)]
     connection.close()
-    return list(events.values())
+    ids = [data["id"] for _, data in events]
+    assert ids == sorted(set(ids)), f"events come twice, or not in order: {events}"
+    return events
 
 
 def events_tell_of_it(world):

@@ -168,6 +168,10 @@ def submit(berthd):
            "sliced": post("sliced", slices, more="class: notebook\n"),
            "shared": post("shared", shares, more="class: notebook\n")}
     berthd.ask("postWorkload", query={"dry_run": "true"}, body=document("try"))
+    wide = berthd.ask("postWorkload", query={"dry_run": "true"},
+                      body=document("wide", "{devices: 4}"))
+    if [row["model"] for row in wide["price"]["models"]] != ["H100-80"]:
+        berthd.findings.append(f"a price where it could never lie: {wide['price']}")
     berthd.ask("postWorkload", 201, headers={"Idempotency-Key": "many", "Berth-Reason": "a test"},
                body=document("many", more="array: 0-3\n"))
     berthd.ask("postWorkload", 409, headers={"Idempotency-Key": "many"}, body=document("other"))
@@ -388,6 +392,7 @@ def tokens(berthd):
             for _ in range(2)]
     berthd.ask("postToken", 201, body={"role": "agent", "node": "gpu-01"})
     berthd.ask("postToken", 400, body={"role": "king"})
+    berthd.ask("postToken", 400, body={**wish, "tenant": "zebra"})  # which vera is not of
     last = berthd.ask("postToken", 201, body=wish)["id"]
     berthd.ask("getTokens")
     berthd.ask("getTokens", query={"principal": "vera"})

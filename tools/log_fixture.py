@@ -40,7 +40,7 @@ tenants:
              tenants: {nlp: {}, vision: {}}}
   web: {protect: {H100-80: 8}, limit: {any: 24}, trust: internal}
 principals:
-  - {name: ana, tenants: {research: manager}}
+  - {name: ana, tenants: {research: tenant-admin}}
 """
 POLICY_SECOND = {
     "preset": "equal", "default_class": "training",
@@ -53,7 +53,7 @@ POLICY_SECOND = {
                         "trust": "internal"}},
     "reservations": [{"name": "launch", "tenant": "web", "devices": {"H100-80": 8},
                       "from": "2035-01-04T08:00Z", "until": "2035-01-08T18:00Z", "unused": "lend"}],
-    "principals": [{"name": "ana", "tenants": {"research": "manager"}}]}
+    "principals": [{"name": "ana", "tenants": {"research": "tenant-admin"}}]}
 WAIT_S = 30
 
 

@@ -53,8 +53,6 @@ struct zone;
         "TZ=UTC SLURM_TIME_FORMAT=standard sacct -a -D -X -P -S 2025-01-01 -E now -o " \
         "JobID,Cluster,Account,User,Partition,QOS,State,Submit,Eligible,Start,End,ElapsedRaw," \
         "TimelimitRaw,Suspended,ReqTRES,AllocTRES,NNodes"
-/* The same with Restarts, which newer versions have: tells of runs that the rows do not show. */
-#define SACCT_COMMAND_NEWER SACCT_COMMAND ",Restarts"
 
 #define SACCT_TENANTS(X) \
         X(ACCOUNT, "account") \

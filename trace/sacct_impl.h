@@ -65,7 +65,6 @@ void sacct_table_done(struct sacct_table *table);
 int sacct_table_next(struct sacct_table *table, struct err *err); /* 1, 0 at the end, error */
 bool sacct_has(const struct sacct_table *table, enum sacct_column column);
 const char *sacct_field(const struct sacct_table *table, enum sacct_column column);
-const char *sacct_column_name(enum sacct_column column);
 
 /* "file:12: sentence", "file:12: column 'State': sentence"; the code is INPUT. */
 int sacct_fail_row(const struct sacct_table *table, struct err *err, const char *format, ...)

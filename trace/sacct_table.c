@@ -18,11 +18,6 @@ static const char *const column_names[SACCT_COLUMNS_END] = {
 
 _Static_assert(SACCT_COLUMNS_END <= 32, "a set of columns is one uint32_t");
 
-const char *sacct_column_name(enum sacct_column column)
-{
-        return column_names[column];
-}
-
 /* The name, or its end when it is long. */
 static const char *shown_name(const struct sacct_table *table)
 {

@@ -293,11 +293,12 @@ static enum input_kind next_kind(void)
                 INPUT_FAILED,     INPUT_STOPPED,      INPUT_CHECKPOINTED, INPUT_HOLD_CHANGED,
                 INPUT_FREEZE_SET, INPUT_USE_REPORTED, INPUT_STOP_ASKED,   INPUT_MOVE_ASKED,
         };
+        static const uint8_t last[] = {
+                INPUT_POLICY_SET,     INPUT_POLICY_SET,     INPUT_MAINTENANCE_SET, INPUT_ETA_SET,
+                INPUT_DEVICES_FAILED, INPUT_NODE_DESCRIBED, INPUT_LOST,
+        };
         uint8_t byte = next();
 
-        static const uint8_t last[] = {INPUT_POLICY_SET, INPUT_POLICY_SET, INPUT_MAINTENANCE_SET,
-                                       INPUT_ETA_SET, INPUT_DEVICES_FAILED, INPUT_NODE_DESCRIBED,
-                                       INPUT_LOST};
         if (byte > UINT8_MAX - ARRAY_LEN(last))
                 return (enum input_kind)last[byte + ARRAY_LEN(last) - 1 - UINT8_MAX];
         _Static_assert(ODD % ARRAY_LEN(kinds) == 0, "whole rounds");

@@ -61,8 +61,8 @@ struct machine {
         bool news;                      /* something to report */
         struct sim_run runs[SIM_RUNS_MAX];
         bool joins;                     /* in the act under way, the node that was lost does */
-        /* When the controller last heard of it; since when without a long silence; when its node was
-         * last seen not to be described. */
+        /* When the controller last heard of it; since when without a long silence; when its node
+         * was last seen not to be described. */
         int64_t heard_ms, fresh_ms, described_ms;
         /* The controller's: an exchange that waits for a change. */
         bool held;

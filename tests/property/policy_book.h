@@ -36,7 +36,7 @@
         X(TOLD,     "who is to leave is told in time, in full and no earlier than needed") \
         X(IDLE,     "idle work is warned, spare or told as its class says: in time, once a spell") \
         X(LOST,     "who is lost had a part there, and waits again unless it may start but once") \
-        X(SILENT,   "what may run on keeps its place, and nothing else does") \
+        X(SILENT,   "a place is given up when nothing may run any more in any place of the gang") \
         X(DOWN,     "a node that is only described, or silent, is down until it is there") \
         X(ASKED,    "who is asked to stop or move is told just that, and waits again after it") \
         X(SAVED,    "a checkpoint counts from when it was made; an older one says nothing") \
@@ -77,7 +77,7 @@ struct book_device {
 };
 
 struct book_node {
-        bool here, up, silent;
+        bool here, up, silent;          /* silent: not up, and what continues may still run */
         struct node_desc desc;
         struct book_device devices[NODE_DEVICES_MAX];
         uint64_t cpu, ram, disk, network;       /* held by members */
@@ -211,7 +211,7 @@ bool law_all_idle(struct book *book);
 /* `again`: it waits; else it is gone. */
 bool law_lost(struct book *book, const struct book_work *work, const struct input *input,
               bool again);
-bool law_silent(struct book *book, uint32_t node, bool silent);  /* after its INPUT_NODE_FAILED */
+bool law_silent(struct book *book, uint32_t node, bool silent); /* after its INPUT_NODE_FAILED */
 bool law_asked(struct book *book, struct book_work *work, const struct fact_noticed *noticed);
 bool law_saved(struct book *book, struct book_work *work, int64_t saved_ms);
 bool plan_law(struct book *book, const struct fact *facts, uint32_t count, uint32_t at);

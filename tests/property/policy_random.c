@@ -387,13 +387,36 @@ static int save(struct trial *trial, struct rng *rng)
                          input.checkpoint.workload, saved_ms, work->saved_ms);
 }
 
-/* Its lease is over (what continues then keeps its place), or it is known to be empty. */
-static int fail_node(struct trial *trial, uint32_t node, uint32_t name, bool silent)
+/* Its lease is over (what continues may still run there), or it is known to be off. */
+static int fail_node(struct trial *trial, uint32_t node, uint32_t name, bool is_silent)
 {
-        struct input input = {.kind = INPUT_NODE_FAILED, .failed = {name, silent}};
+        struct input input = {.kind = INPUT_NODE_FAILED, .failed = {name, is_silent}};
         int rc = trial_run(trial, &input);
 
-        return rc > 0 ? law_silent(&book, node, silent) : rc != 0;
+        return rc > 0 ? law_silent(&book, node, is_silent) : rc != 0;
+}
+
+/* What lies on them stays: it may still run. The law of what is lost allows nothing here. */
+static int break_devices(struct trial *trial, struct rng *rng)
+{
+        const struct node_desc *desc =
+                &trial->pool.nodes[draw_below(rng, trial->pool.nodes_count)];
+        uint32_t node = state_node(trial->states[0], desc->name);
+        struct input input = {.kind = INPUT_DEVICES_FAILED,
+                              .broke = {desc->name, (uint16_t)(1 + draw_below(rng, 1u << 5))}};
+        bool may = node != NONE && input.broke.devices >> desc->devices == 0;
+        bool up = node != NONE && book.nodes[node].up;
+        int rc = trial_run(trial, &input);
+
+        book.checked[PROMISE_DOWN]++;
+        if (rc == 0)
+                return 0;
+        if (may != (rc > 0))
+                return BOOK_FAIL(&book, "devices %#x of %u fail, and that is %s",
+                                 input.broke.devices, desc->devices, may ? "refused" : "taken");
+        return rc < 0 || book.nodes[node].up == up ||
+               BOOK_FAIL(&book, "node %u has broken devices, and is %s now", node,
+                         up ? "down" : "up");
 }
 
 /* Mostly one where something runs, so that it goes on unheard. */
@@ -417,6 +440,7 @@ static int describe(struct trial *trial, struct rng *rng)
         *desc = trial->pool.nodes[draw_below(rng, trial->pool.nodes_count)];
         uint32_t node = state_node(trial->states[0], desc->name);
         bool may = node == NONE || !book.nodes[node].up;
+        bool silent = node != NONE && book.nodes[node].silent;
         if (node != NONE)
                 desc->broken = book.nodes[node].desc.broken;
         desc->drained = draw_chance(rng, 15);
@@ -432,8 +456,8 @@ static int describe(struct trial *trial, struct rng *rng)
                 return BOOK_FAIL(&book, "a node that is %s is described, and that is %s",
                                  may ? "down" : "there", may ? "refused" : "taken");
         node = state_node(trial->states[0], desc->name);
-        return rc < 0 || !book.nodes[node].up ||
-               BOOK_FAIL(&book, "node %u is only described, and up", node);
+        return rc < 0 || (!book.nodes[node].up && book.nodes[node].silent == silent) ||
+               BOOK_FAIL(&book, "node %u is only described, and not as silent as it was", node);
 }
 
 static int change_node(struct trial *trial, struct rng *rng)
@@ -452,9 +476,6 @@ static int change_node(struct trial *trial, struct rng *rng)
                 break;
         case 1:
                 desc.broken = (uint16_t)(1u << draw_below(rng, desc.devices));
-                if (draw_chance(rng, 50))
-                        return try(trial, &(struct input){.kind = INPUT_DEVICES_FAILED,
-                                                          .broke = {desc.name, desc.broken}});
                 break;
         case 2:
                 desc.cpu_milli /= 4;
@@ -545,9 +566,9 @@ static int maintain(struct trial *trial, unsigned set)
 static int run_step(struct trial *trial, unsigned step)
 {
         enum { SUBMIT, WAIT, CANCEL, HOLD, STOP, CHANGE, OBSERVE, FREEZE, MAINTAIN, POLICY, EXIT,
-               FAIL, USE, MOVE, LOSE, ASK, SAVE, DESCRIBE, SILENCE, KINDS };
+               FAIL, USE, MOVE, LOSE, ASK, SAVE, DESCRIBE, SILENCE, BREAK, KINDS };
         static const uint64_t weights[KINDS] = {54, 12, 4, 4, 5, 8, 2, 4, 2, 1, 4, 2, 16, 6,
-                                                3,  5,  5, 3, 3};
+                                                3,  5,  5, 3, 3, 2};
         struct rng rng;
         int64_t span;
 
@@ -595,6 +616,8 @@ static int run_step(struct trial *trial, unsigned step)
                 return describe(trial, &rng);
         case SILENCE:
                 return silence(trial, &rng);
+        case BREAK:
+                return break_devices(trial, &rng);
         case FAIL:
                 return of_work(trial, &rng, INPUT_FAILED, WORK_RUNS);
         default:

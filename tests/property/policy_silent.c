@@ -43,17 +43,32 @@ static uint32_t node_of(const struct book *book, const struct input *input)
         return NONE;
 }
 
-/* Whether a member of it may run: its node is there, or silent and it continues; on `node` as that
- * fails. */
-static bool runs_on(const struct book *book, const struct book_work *work, uint32_t node,
-                    bool silent)
+/* Some member may still run: its node is up, or silent and its class lets it go on. `failed`: that
+ * node is down, or silent, from now on; NONE: none is. */
+static bool may_run(const struct book *book, const struct book_work *work, uint32_t failed,
+                    bool is_silent)
 {
         for (unsigned m = 0; m < work->placed; m++) {
-                const struct book_node *at = &book->nodes[work->places[m].node];
-                bool is_silent = work->places[m].node == node ? silent : at->silent;
-                if ((work->places[m].node != node && at->up) || (is_silent && continues(book, work)))
+                uint32_t number = work->places[m].node;
+                const struct book_node *node = &book->nodes[number];
+                bool fails = number == failed;
+                if ((node->up && !fails) ||
+                    ((fails ? is_silent : node->silent) && continues(book, work)))
                         return true;
         }
+        return false;
+}
+
+/* A part of it lies on a device of the node that the input says is broken. */
+static bool lies_on_broken(const struct book_work *work, const struct input *input, uint32_t node)
+{
+        unsigned devices = input->kind == INPUT_LAYOUT_OBSERVED ? 1u << input->layout.device
+                                                                : input->node.broken;
+
+        for (unsigned m = 0; m < work->placed; m++)
+                for (unsigned i = 0; work->places[m].node == node && i < work->places[m].count; i++)
+                        if (devices >> work->places[m].parts[i].device & 1)
+                                return true;
         return false;
 }
 
@@ -75,11 +90,14 @@ bool law_lost(struct book *book, const struct book_work *work, const struct inpu
         if (about_it)
                 return true;
         book->checked[PROMISE_SILENT]++;
-        if (input->kind == INPUT_NODE_FAILED && runs_on(book, work, node, input->failed.silent))
-                return BOOK_FAIL(book, "workload %" PRIu64 " is lost with node %u, and may run on",
+        if (input->kind == INPUT_NODE_FAILED && may_run(book, work, node, input->failed.silent))
+                return BOOK_FAIL(book, "workload %" PRIu64 " is lost when node %u fails, and a "
+                                       "part of it may still run",
                                  id, node);
-        if (input->kind == INPUT_NODE_DESCRIBED)
-                return BOOK_FAIL(book, "workload %" PRIu64 " is lost as its node is described", id);
+        if (input->kind != INPUT_NODE_FAILED && !lies_on_broken(work, input, node))
+                return BOOK_FAIL(book, "workload %" PRIu64 " is lost, and has no part on what is "
+                                       "broken of node %u",
+                                 id, node);
         return true;
 }
 
@@ -93,9 +111,9 @@ bool law_silent(struct book *book, uint32_t node, bool silent)
                 if (work->status != WORK_RUNS || !lies_on(work, node))
                         continue;
                 book->checked[PROMISE_SILENT]++;
-                if (!runs_on(book, work, node, silent))
+                if (!may_run(book, work, NONE, false))
                         return BOOK_FAIL(book, "node %u has failed, and workload %" PRIu64
-                                               " keeps its place there, and runs nowhere",
+                                               " keeps its place: it may run nowhere",
                                          node, w);
         }
         return true;

@@ -225,7 +225,7 @@ static void another_order_is_no_change(void **state)
                 "tenants: {a: {classes: [x, y], planes: [p, q]}, b: {}}\n"
                 "reservations: [{name: r, tenant: a, devices: {T4: 1, any: 2}, "
                 "from: 2027-01-01T00:00Z, until: 2027-01-02T00:00Z}]\n"
-                "principals: [{name: u, tenants: {a: viewer, b: manager}}]\n");
+                "principals: [{name: u, tenants: {a: viewer, b: tenant-admin}}]\n");
         struct policy_doc *after = decode(
                 "kind: Policy\npreset: equal\ntrust: {j: {}, i: {}}\n"
                 "classes: {z: {rank: 2}, y: {rank: 2}, x: {rank: 1, planes: [q, p], apart_from: "
@@ -234,7 +234,7 @@ static void another_order_is_no_change(void **state)
                 "tenants: {b: {}, a: {planes: [q, p], classes: [y, x]}}\n"
                 "reservations: [{name: r, tenant: a, devices: {any: 2, T4: 1}, "
                 "from: 2027-01-01T00:00Z, until: 2027-01-02T00:00Z}]\n"
-                "principals: [{name: u, tenants: {b: manager, a: viewer}}]\n");
+                "principals: [{name: u, tenants: {b: tenant-admin, a: viewer}}]\n");
         char *text = NULL;
         size_t size = 0;
         FILE *file = open_memstream(&text, &size);

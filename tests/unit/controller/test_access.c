@@ -35,7 +35,7 @@ static void roles_hold_for_their_tenant_and_all_below(void **state)
                 {"ana", "lab/ab", ""},          /* begins alike */
                 {"ana", "web", ""},
                 {"ana", NULL, ""},
-                {"bob", "lab", "sum"},          /* manager of lab */
+                {"bob", "lab", "sum"},          /* tenant-admin of lab */
                 {"bob", "lab/a", "sum"},
                 {"bob", "lab/b/deep", "sum"},
                 {"bob", "labs", ""},
@@ -94,7 +94,7 @@ static void what_may_not_be_seen_reads_as_missing(void **state)
         assert_int_equal(access_need(&who, ACTION_SUBMIT, "web", "web", &err), -ERR_NOT_FOUND);
         assert_int_equal(access_need(&who, ACTION_MANAGE, "lab/a", "workload 7", &err),
                          -ERR_DENIED);
-        check_has(err.text, "a manager of the tenant");
+        check_has(err.text, "a tenant-admin");
         assert_int_equal(access_need(&who, ACTION_OPERATE, NULL, "nodes", &err), -ERR_DENIED);
         assert_int_equal(access_need(&who, ACTION_SUBMIT, "lab/a", "lab/a", &err), 0);
 }

@@ -70,6 +70,29 @@ static size_t size_until(const char *events, const char *until)
         return (size_t)(behind(at) - events);
 }
 
+/* A view is found by its tenant, by its workload, or as one that wants all: by hashes, of which two
+ * may be equal. */
+static void each_event_comes_once_whatever_the_number_of_its_work(void **state)
+{
+        (void)state;
+        enum { WORKS = 40 };
+        struct text all = {0};
+        int fd = served_follow(&served, "/v1/events", "");
+        assert_true(served_hear(fd, &all, "retry:", 5000));
+        for (unsigned w = 1; w < WORKS; w++)
+                assert_int_equal(served_submit(&served, "w", "web", 1, "0.1"), w);
+        served_submit(&served, "last", "web", 1, "0.1");
+        assert_true(served_hear(fd, &all, "\"name\":\"last\",\"tenant\":\"web\",\"user\":\"root\","
+                                          "\"cause\":\"exited\",\"lost_ms\":0}\n\n", 10000));
+        close(fd);
+        const char *events = served_events(&all);
+        for (const char *at = events; id_at(at) && id_at(behind(at)); at = behind(at))
+                assert_true(id_at(behind(at)) > id_at(at));
+        assert_int_equal(count_of(events, "event:queued"), WORKS);
+        assert_int_equal(count_of(events, "event:released"), WORKS);
+        text_done(&all);
+}
+
 static void live_ones_are_those_that_the_log_gives_again(void **state)
 {
         (void)state;
@@ -238,6 +261,7 @@ static void a_policy_that_comes_ends_every_stream(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(each_event_comes_once_whatever_the_number_of_its_work),
                 cmocka_unit_test(live_ones_are_those_that_the_log_gives_again),
                 cmocka_unit_test(who_comes_back_gets_exactly_what_followed),
                 cmocka_unit_test(filters_leave_the_rest_out),

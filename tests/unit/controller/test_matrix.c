@@ -19,14 +19,14 @@ static const char policy[] =
         "principals:\n"
         "  - {name: vera, tenants: {alpha: viewer}}\n"
         "  - {name: sam, tenants: {alpha: submitter}}\n"
-        "  - {name: mona, tenants: {alpha: manager}}\n"
-        "  - {name: zoe, tenants: {zebra: manager}}\n";
+        "  - {name: mona, tenants: {alpha: tenant-admin}}\n"
+        "  - {name: zoe, tenants: {zebra: tenant-admin}}\n";
 
-enum role { VIEWER, SUBMITTER, MANAGER, AUDITOR, OPERATOR, AGENT, JOIN, ROLES };
+enum role { VIEWER, SUBMITTER, TENANT_ADMIN, AUDITOR, OPERATOR, AGENT, JOIN, ROLES };
 
 static const struct { const char *principal, *role, *tenant; } holders[ROLES] = {
         [VIEWER] = {"vera", "viewer", "alpha"},      [SUBMITTER] = {"sam", "submitter", "alpha"},
-        [MANAGER] = {"mona", "manager", "alpha"},    [AUDITOR] = {"audrey", "auditor", NULL},
+        [TENANT_ADMIN] = {"mona", "tenant-admin", "alpha"},    [AUDITOR] = {"audrey", "auditor", NULL},
         [OPERATOR] = {"oscar", "operator", NULL},    [AGENT] = {NULL, "agent", NULL},
         [JOIN] = {NULL, "join", NULL},
 };
@@ -203,7 +203,7 @@ static int start(void **state)
         for (unsigned r = 0; r < ROLES; r++)
                 make_token(holders[r].principal, holders[r].role, holders[r].tenant,
                            r >= AGENT ? "gpu-01" : NULL, headers[r], NULL);
-        make_token("zoe", "manager", "zebra", NULL, foreign_header, NULL);
+        make_token("zoe", "tenant-admin", "zebra", NULL, foreign_header, NULL);
         return 0;
 }
 
@@ -315,12 +315,12 @@ static void check(const struct row *row, unsigned role, bool foreign, const stru
 
         /* Who may not even see it, is told so first. */
         if (row->right == OPERATE && strstr(row->operation, "postPreempt") && foreign &&
-            role <= MANAGER)
+            role <= TENANT_ADMIN)
                 want = HIDDEN;
         if (status == 401 || status >= 500 || got != want)
                 fail_msg("%s by %s, %s: %u %s", row->operation, holders[role].role,
                          foreign ? "another's" : "its own", status, asked->body);
-        if (role > MANAGER)
+        if (role > TENANT_ADMIN)
                 return;
         /* The refusal says back what was asked for, and no more. */
         bool echoes = foreign && (row->right == SUBMIT || row->right == MAKE_TOKEN);
@@ -399,7 +399,7 @@ static void a_tenant_that_is_asked_for_is_seen_only_by_its_own(void **state)
                 "/v1/review?tenant=zebra",
         };
         for (size_t p = 0; p < ARRAY_LEN(paths); p++)
-                for (unsigned role = 0; role <= MANAGER; role++) {
+                for (unsigned role = 0; role <= TENANT_ADMIN; role++) {
                         char other[64], words[1024];
                         struct asked *it = served_ask(&served, "GET", paths[p], headers[role], NULL);
                         assert_int_equal(it->status, 404);
@@ -414,7 +414,7 @@ static void a_tenant_that_is_asked_for_is_seen_only_by_its_own(void **state)
                         assert_string_equal(it->body, words);
                 }
         struct asked *it = served_ask(&served, "GET", "/v1/workloads?tenant=zebra&state=all",
-                                      headers[MANAGER], NULL);
+                                      headers[TENANT_ADMIN], NULL);
         assert_string_equal(it->body, "{\"workloads\":[]}");
 }
 
@@ -425,9 +425,9 @@ static void work_of_others_and_work_that_is_not_are_the_same(void **state)
         uint64_t id = submit_as(foreign_header, "zebra-secret", "zebra");
         snprintf(path, sizeof path, "/v1/workloads/%" PRIu64, id);
         snprintf(words, sizeof words, "%s",
-                 served_ask(&served, "GET", path, headers[MANAGER], NULL)->body);
+                 served_ask(&served, "GET", path, headers[TENANT_ADMIN], NULL)->body);
         struct asked *none = served_ask(&served, "GET", "/v1/workloads/987654321",
-                                        headers[MANAGER], NULL);
+                                        headers[TENANT_ADMIN], NULL);
         char *at = strstr(words, path + strlen("/v1/workloads/"));
         assert_non_null(at);
         snprintf(want, sizeof want, "%.*s987654321%s", (int)(at - words), words,

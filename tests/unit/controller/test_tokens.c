@@ -13,10 +13,10 @@ static const char pool[] = "kind: Pool\nname: small\nplanes: {training: {}}\nnod
                 "tenants: {alpha: {tenants: {one: {}, two: {}}}, zebra: {}}\n"
 static const char policy[] = CLASSES "principals:\n"
                                      "  - {name: sam, tenants: {alpha: submitter}}\n"
-                                     "  - {name: both, tenants: {alpha: viewer, zebra: manager}}\n"
-                                     "  - {name: mona, tenants: {alpha: manager}}\n";
+                                     "  - {name: both, tenants: {alpha: viewer, zebra: tenant-admin}}\n"
+                                     "  - {name: mona, tenants: {alpha: tenant-admin}}\n";
 static const char without_sam[] = CLASSES "principals:\n"
-                                          "  - {name: mona, tenants: {alpha: manager}}\n";
+                                          "  - {name: mona, tenants: {alpha: tenant-admin}}\n";
 
 static struct served served;
 static char told_once[80];             /* to who brought an Idempotency-Key */
@@ -109,7 +109,8 @@ static void it_never_gives_more_than_the_policy_gives_its_principal(void **state
         static const struct { const char *role, *tenant; unsigned one, two, zebra; } rows[] = {
                 {"submitter", "alpha/one", 201, 404, 404},
                 {"submitter", "alpha", 201, 201, 404},
-                {"manager", "alpha", 201, 201, 404},
+                {"tenant-admin", "alpha", 201, 201, 404},
+                {"manager", "alpha", 201, 201, 404},    /* as it was called before */
                 {"viewer", "alpha", 403, 403, 404},
         };
         char token[80], body[256];
@@ -121,8 +122,8 @@ static void it_never_gives_more_than_the_policy_gives_its_principal(void **state
                 assert_int_equal(submit_with(token, "alpha/two"), rows[r].two);
                 assert_int_equal(submit_with(token, "zebra"), rows[r].zebra);
         }
-        /* A submitter's token called a manager's does not manage. */
-        make("{\"principal\": \"sam\", \"role\": \"manager\", \"tenant\": \"alpha\"}", token);
+        /* A submitter's token called a tenant-admin's does not manage. */
+        make("{\"principal\": \"sam\", \"role\": \"tenant-admin\", \"tenant\": \"alpha\"}", token);
         char header[128];
         snprintf(header, sizeof header, "Authorization: Bearer %s\r\n", token);
         assert_int_equal(served_ask(&served, "POST", "/v1/tokens", header, SAM)->status, 403);
@@ -175,13 +176,13 @@ static void a_repeated_request_makes_one_and_tells_it_once(void **state)
         json_decref(second);
 }
 
-/* Whoever acts for other tenants too would lend their user to the manager. */
-static void a_manager_makes_tokens_for_its_own_people_only(void **state)
+/* Whoever acts for other tenants too would lend their user to the tenant-admin. */
+static void a_tenant_admin_makes_tokens_for_its_own_people_only(void **state)
 {
         (void)state;
         static const struct { const char *body; unsigned status; } rows[] = {
                 {SAM, 201},
-                {"{\"principal\": \"mona\", \"role\": \"manager\", \"tenant\": \"alpha/two\"}", 201},
+                {"{\"principal\": \"mona\", \"role\": \"tenant-admin\", \"tenant\": \"alpha/two\"}", 201},
                 {"{\"principal\": \"both\", \"role\": \"viewer\", \"tenant\": \"alpha\"}", 404},
                 {"{\"principal\": \"sam\", \"role\": \"viewer\", \"tenant\": \"zebra\"}", 404},
                 {"{\"principal\": \"sam\", \"role\": \"operator\"}", 403},
@@ -189,8 +190,8 @@ static void a_manager_makes_tokens_for_its_own_people_only(void **state)
                 {"{\"role\": \"agent\", \"node\": \"gpu-01\"}", 403},
         };
         char mona[80], header[128], both[80];
-        make("{\"principal\": \"mona\", \"role\": \"manager\", \"tenant\": \"alpha\"}", mona);
-        make("{\"principal\": \"both\", \"role\": \"manager\", \"tenant\": \"zebra\"}", both);
+        make("{\"principal\": \"mona\", \"role\": \"tenant-admin\", \"tenant\": \"alpha\"}", mona);
+        make("{\"principal\": \"both\", \"role\": \"tenant-admin\", \"tenant\": \"zebra\"}", both);
         snprintf(header, sizeof header, "Authorization: Bearer %s\r\n", mona);
         for (size_t r = 0; r < ARRAY_LEN(rows); r++)
                 assert_int_equal(served_ask(&served, "POST", "/v1/tokens", header,
@@ -323,7 +324,7 @@ int main(void)
                 cmocka_unit_test(it_never_gives_more_than_the_policy_gives_its_principal),
                 cmocka_unit_test(what_cannot_be_made_is_refused),
                 cmocka_unit_test(a_repeated_request_makes_one_and_tells_it_once),
-                cmocka_unit_test(a_manager_makes_tokens_for_its_own_people_only),
+                cmocka_unit_test(a_tenant_admin_makes_tokens_for_its_own_people_only),
                 cmocka_unit_test(only_its_hash_is_kept_and_it_outlives_a_kill),
                 cmocka_unit_test(a_stream_ends_with_its_token),
                 cmocka_unit_test(who_leaves_the_policy_leaves_with_every_token),

@@ -35,7 +35,7 @@ const char world_policy[] =
         "  lab: {protect: {H100-80: 2}, tenants: {a: {}, b: {}}}\n"
         "principals:\n"
         "  - {name: ana, uid: 60001, tenants: {lab/a: submitter}}\n"
-        "  - {name: bob, uid: 60002, tenants: {lab: manager}}\n"
+        "  - {name: bob, uid: 60002, tenants: {lab: tenant-admin}}\n"
         "  - {name: eve, uid: 60003, tenants: {web: viewer}}\n"
         "  - {name: aud, uid: 60004, pool: auditor}\n";
 

@@ -21,7 +21,8 @@ static void reservations_principals_trust_and_data_are_read(void **state)
                 "     until: 2027-01-05T04:00Z, every: 1d, last: 2027-02-01T00:00Z}\n"
                 "principals:\n"
                 "  - {name: ana, uid: 1001, tenants: {a/b: submitter, c: viewer}, run_as: ana}\n"
-                "  - {name: ci@x, tenants: {c: manager}, pool: auditor}\n");
+                "  - {name: ci@x, tenants: {c: tenant-admin}, pool: auditor}\n"
+                "  - {name: old, tenants: {c: manager}}\n");
         const struct tenancy *tenancy = policy->tenancy;
         const struct reservation *launch = &tenancy->reservations[0];
         const struct reservation *nightly = &tenancy->reservations[1];
@@ -67,6 +68,8 @@ static void reservations_principals_trust_and_data_are_read(void **state)
         assert_int_equal(tenancy->principals[0].grants[1].role, ROLE_VIEWER);
         assert_true(tenancy->principals[1].uid == -1);
         assert_int_equal(tenancy->principals[1].pool_role, POOL_ROLE_AUDITOR);
+        for (unsigned p = 1; p < 3; p++)
+                assert_int_equal(tenancy->principals[p].grants[0].role, ROLE_TENANT_ADMIN);
         policy_doc_free(policy);
 }
 
@@ -165,7 +168,7 @@ static void limits_of_persons_are_read_in_both_forms(void **state)
                 " c: {limit_each: {jobs: unlimited}}}\n"
                 "principals:\n"
                 "  - {name: ana, limit: {jobs: 50}, tenants: {a/b: {role: submitter, jobs: 0},"
-                " c: manager, a: {role: viewer, jobs: unlimited}}}\n"
+                " c: tenant-admin, a: {role: viewer, jobs: unlimited}}}\n"
                 "  - {name: ben, tenants: {a: {role: submitter}}}\n");
         const struct tenancy *tenancy = policy->tenancy;
         const struct principal *ana = &tenancy->principals[0], *ben = &tenancy->principals[1];
@@ -177,7 +180,7 @@ static void limits_of_persons_are_read_in_both_forms(void **state)
         assert_true(ana->jobs == 50 && ben->jobs == AMOUNT_ABSENT);
         assert_int_equal(ana->grants_count, 3);
         assert_true(ana->grants[0].jobs == 0 && ana->grants[0].role == ROLE_SUBMITTER);
-        assert_true(ana->grants[1].jobs == AMOUNT_ABSENT && ana->grants[1].role == ROLE_MANAGER);
+        assert_true(ana->grants[1].jobs == AMOUNT_ABSENT && ana->grants[1].role == ROLE_TENANT_ADMIN);
         assert_true(ana->grants[2].jobs == AMOUNT_UNLIMITED && ana->grants[2].role == ROLE_VIEWER);
         assert_true(ben->grants[0].jobs == AMOUNT_ABSENT && ben->grants[0].role == ROLE_SUBMITTER);
         policy_doc_free(policy);

@@ -328,7 +328,8 @@ static void a_file_that_cannot_be_read_is_named(void **state)
 static void the_examples_are_read(void **state)
 {
         (void)state;
-        static const char *const names[] = {"replay-pool", "replay-slices", "replay-methods"};
+        static const char *const names[] = {"replay-pool", "replay-slices", "replay-methods",
+                                            "history"};
         const char *source = getenv("BERTH_SOURCE");
         char path[4200];
         for (size_t i = 0; i < ARRAY_LEN(names); i++) {
