@@ -31,7 +31,7 @@ static const struct command_option options[] = {
 
 static const char details[] =
         "Prints the bytes as they were written. Work that is stopped, moved or tried again has\n"
-        "several runs; `berth status ID` lists them. What a run wrote is kept on its node, and for\n"
+        "several runs; `berth status ID` lists them. What a run wrote is kept on its node, for\n"
         "some days after its end. With --follow a pool that does not answer for a while is waited\n"
         "for, and the next run is followed when one has ended.\n"
         "\n"

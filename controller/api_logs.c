@@ -13,7 +13,6 @@
 #include "controller/nodes.h"
 #include "controller/run_list.h"
 #include "controller/wants.h"
-#include "controller/works.h"
 #include "net/problem.h"
 
 /* ---- where it lies, or lay ---- */
@@ -25,7 +24,7 @@ struct place {
 };
 
 /* Of a run of the list. 0 or -ERR_NOT_FOUND. */
-static int place_of(struct call *call, const json_t *run, uint32_t member, const char *what,
+static int place_of(const struct call *call, const json_t *run, uint32_t member, const char *what,
                     struct place *ret, struct err *err)
 {
         const char *node = run_list_node(run, member, what, err);
@@ -50,6 +49,8 @@ static int place_of(struct call *call, const json_t *run, uint32_t member, const
 
 /* ---- asking ---- */
 
+#define LOOKS_MAX 16    /* each waits for a commit, and one will do but for what never should be */
+
 struct asking {
         struct call call;
         uint64_t id;
@@ -57,16 +58,43 @@ struct asking {
         uint32_t member, bytes;
         int64_t offset;
         bool is_stderr;
+        unsigned looks;
 };
 
-static int find_place(struct call *call, const struct asking *asking, const struct object *object,
-                      const char *what, struct place *ret, struct err *err)
+static int find_in_row(struct asking *asking, const struct object *object, const char *what,
+                       struct place *ret, struct err *err)
 {
-        json_t *list = run_list(call->live, object);
+        json_t *list = run_list(asking->call.live, object);
         const json_t *run = run_list_find(list, asking->run, what, err);
-        int rc = run ? place_of(call, run, asking->member, what, ret, err) : -ERR_NOT_FOUND;
+        int rc = run ? place_of(&asking->call, run, asking->member, what, ret, err)
+                     : -ERR_NOT_FOUND;
 
         json_decref(list);
+        return rc;
+}
+
+/* 1: look again when more is durable. 0; -ERR_NOT_FOUND, -ERR_FULL, -ERR_IO, -ERR_NOMEM. */
+static int find_place(struct asking *asking, struct place *ret, struct err *err)
+{
+        const struct call *call = &asking->call;
+        struct object_copy *copy;
+        char what[48];
+        int rc = objects_get(core_view(call->live->core), OBJECT_WORKLOAD, asking->id, &copy, err);
+
+        (void)snprintf(what, sizeof what, "workload %" PRIu64, asking->id);
+        if (rc == -ERR_NOT_FOUND)
+                return err_set(err, ERR_NOT_FOUND, "%s is not here, or not for %s to see", what,
+                               call->who.name);
+        if (rc < 0)
+                return rc;
+        rc = access_need(&call->who, ACTION_SEE, copy->object.tenant, what, err);
+        if (rc == 0 && run_list_is_whole(call->live, &copy->object))
+                rc = find_in_row(asking, &copy->object, what, ret, err);
+        else if (rc == 0)
+                rc = ++asking->looks < LOOKS_MAX
+                             ? 1
+                             : err_set(err, ERR_FULL, "%s is just ending: ask again", what);
+        mem_free(copy);
         return rc;
 }
 
@@ -105,36 +133,23 @@ static void ask_node(struct call *call, const struct asking *asking, const struc
 static void look(void *arg, int rc, const struct err *why)
 {
         struct asking *asking = arg;
-        struct call *call = &asking->call;
-        struct object_copy *copy = NULL;
         struct place place = {0};
-        char what[48];
-        struct err err = {0};
+        struct err err;
 
-        (void)snprintf(what, sizeof what, "workload %" PRIu64, asking->id);
         if (rc < 0) {
-                problem_answer(call->exchange, 503, why, NULL);
+                problem_answer(asking->call.exchange, 503, why, NULL);
                 mem_free(asking);
                 return;
         }
-        rc = objects_get(core_view(call->live->core), OBJECT_WORKLOAD, asking->id, &copy, &err);
-        if (rc == -ERR_NOT_FOUND)
-                (void)err_set(&err, ERR_NOT_FOUND, "%s is not here, or not for %s to see", what,
-                              call->who.name);
-        if (rc == 0)
-                rc = access_need(&call->who, ACTION_SEE, copy->object.tenant, what, &err);
-        bool waits = rc == 0 && !run_list_is_whole(call->live, &copy->object);
-        if (rc == 0 && !waits)
-                rc = find_place(call, asking, &copy->object, what, &place, &err);
-        mem_free(copy);
-        if (waits) {
-                core_when_durable(call->live->core, look, asking);
+        rc = find_place(asking, &place, &err);
+        if (rc > 0) {
+                core_when_durable(asking->call.live->core, look, asking);
                 return;
         }
         if (rc < 0)
-                api_fail(call, &err);
+                api_fail(&asking->call, &err);
         else
-                ask_node(call, asking, &place);
+                ask_node(&asking->call, asking, &place);
         mem_free(asking);
 }
 

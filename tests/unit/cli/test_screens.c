@@ -124,7 +124,8 @@ static void runs_are_listed_once_one_has_ended(void **state)
                  "'nodes': ['n1', 'n1', 'n2', 'n1']}, {'run': 4, 'nodes': 7}, 5]",
                  "\nruns (`berth logs --run N` shows what one wrote):\n"
                  "run  started (UTC)        ended (UTC)          cause   exit code  signal  nodes\n"
-                 "  3  2027-01-04T08:00:00  2027-01-04T09:00:00  failed          3       0  n1, n2\n"
+                 "  3  2027-01-04T08:00:00  2027-01-04T09:00:00  failed          3       0  "
+                 "n1, n2\n"
                  "  4\n\n"},
         };
         for (size_t r = 0; r < ARRAY_LEN(rows); r++) {

@@ -203,7 +203,7 @@ static void a_member_has_its_node_as_far_as_that_is_kept(void **state)
                 {2, 1, false, NULL},
                 {2, 2, true, "w had no member 2 in run 7: its members are numbered from 0 to 1"},
                 {ENDING_NODES, ENDING_NODES - 1, true, NULL},
-                {ENDING_NODES, ENDING_NODES, true, "where member 24 of w was in run 7 is not known"},
+                {ENDING_NODES, ENDING_NODES, true, "where member 24 of w was in run 7 is not"},
                 {ENDING_NODES, ENDING_NODES, false, "w had no member 24"},
                 {ENDING_NODES + 1, ENDING_NODES, false, NULL},
         };

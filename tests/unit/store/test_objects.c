@@ -458,7 +458,8 @@ static void check_runs(struct store *store, int64_t listed, int64_t first, int64
         sqlite3_stmt *statement;
         assert_int_equal(sqlite3_prepare_v2(store->db,
                                             "SELECT json_array_length(detail, '$.runs'),"
-                                            " detail ->> '$.runs[0].epoch', detail ->> 'runs_ended',"
+                                            " detail ->> '$.runs[0].epoch',"
+                                            " detail ->> 'runs_ended',"
                                             " length(CAST(detail AS BLOB)) FROM objects",
                                             -1, &statement, NULL), SQLITE_OK);
         assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
