@@ -1,5 +1,6 @@
 #include "controller/ending.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -35,26 +36,45 @@ static const struct work_member *telling_member(const struct work *work)
         return work->members_count > 0 ? &work->members[0] : NULL;
 }
 
-static void add_nodes(struct text *detail, const struct state *state, uint64_t id)
+/* Names of the nodes by member; NONE: it has none. How many members. */
+static uint32_t find_nodes(const struct state *state, uint64_t id, uint32_t nodes[MEMBERS_MAX])
 {
-        const char *names[ENDING_NODES] = {0};
         uint32_t slot = state_workload(state, id), count = 0;
 
         for (uint32_t at = slot == NONE ? NONE : state->workloads[slot].first_member; at != NONE;
              at = state->members[at].next) {
                 const struct member *member = &state->members[at];
-                if (member->number >= ENDING_NODES)
-                        continue;
-                names[member->number] = vocab_name_text(state->vocab,
-                                                        state->nodes[member->node].desc.name);
-                if (member->number >= count)
-                        count = member->number + 1u;
+                assert(member->number < MEMBERS_MAX);
+                for (; count <= member->number; count++)
+                        nodes[count] = NONE;
+                nodes[member->number] = state->nodes[member->node].desc.name;
         }
-        text_add(detail, ",\"nodes\":[");
-        for (uint32_t m = 0; m < count; m++) {
-                text_add(detail, m ? "," : "");
-                text_add_json(detail, names[m] ? names[m] : "");
+        return count;
+}
+
+/* Ends the object. */
+static void add_nodes(struct text *detail, const struct state *state, uint64_t id)
+{
+        uint32_t nodes[MEMBERS_MAX], spans[ENDING_NODES] = {0}, count = 0;
+        uint32_t members = find_nodes(state, id, nodes);
+
+        text_add(detail, ",\"members\":%" PRIu32 ",\"nodes\":[", members);
+        for (uint32_t m = 0; m < members; m++) {
+                bool is_next = m == 0 || nodes[m] != nodes[m - 1];
+                if (is_next && count == ENDING_NODES)
+                        break;
+                if (is_next) {
+                        text_add(detail, m ? "," : "");
+                        text_add_json(detail, nodes[m] == NONE
+                                                      ? ""
+                                                      : vocab_name_text(state->vocab, nodes[m]));
+                        count++;
+                }
+                spans[count - 1]++;
         }
+        text_add(detail, "],\"spans\":[");
+        for (uint32_t n = 0; n < count; n++)
+                text_add(detail, n ? ",%" PRIu32 : "%" PRIu32, spans[n]);
         text_add(detail, "]}");
 }
 

@@ -23,11 +23,27 @@ static json_t *copy_or_null(const json_t *object, const char *key)
         return value ? json_incref(value) : json_null();
 }
 
+/* Name by name, of as many members as are kept. */
+static json_t *nodes_then(const json_t *kept)
+{
+        const json_t *nodes = json_object_get(kept, "nodes"), *spans = json_object_get(kept, "spans");
+        json_t *list = json_array();
+
+        for (size_t n = 0; n < json_array_size(nodes); n++) {
+                const json_t *span = json_array_get(spans, n);
+                int64_t members = span ? json_integer_value(span) : 1;
+                for (; members > 0 && json_array_size(list) < MEMBERS_MAX; members--)
+                        (void)json_array_append(list, json_array_get(nodes, n));
+        }
+        return list;
+}
+
 /* One that has ended, from what was kept of it. */
 static void add_ended(json_t *list, int64_t number, const json_t *kept, int64_t ended_ms)
 {
         json_t *run = json_object();
-        json_t *nodes = json_object_get(kept, "nodes");
+        json_t *nodes = nodes_then(kept);
+        int64_t known = (int64_t)json_array_size(nodes), members = number_of(kept, "members");
 
         view_set(run, "run", json_integer(number));
         view_set(run, "epoch", json_integer(number_of(kept, "epoch")));
@@ -36,7 +52,8 @@ static void add_ended(json_t *list, int64_t number, const json_t *kept, int64_t 
         view_set(run, "cause", copy_or_null(kept, "cause"));
         view_set(run, "exit_code", copy_or_null(kept, "exit_code"));
         view_set(run, "signal", copy_or_null(kept, "signal"));
-        view_set(run, "nodes", nodes ? json_incref(nodes) : json_array());
+        view_set(run, "members", json_integer(members > known ? members : known));
+        view_set(run, "nodes", nodes);
         (void)json_array_append_new(list, run);
 }
 
@@ -68,6 +85,7 @@ static void add_present(json_t *list, int64_t number, const struct state *state,
         view_set(run, "started", view_time(work->started_ms));
         for (size_t k = 0; k < ARRAY_LEN(later); k++)
                 view_set(run, later[k], json_null());
+        view_set(run, "members", json_integer(work->members_count));
         view_set(run, "nodes", nodes_now(state, work));
         (void)json_array_append_new(list, run);
 }
@@ -138,19 +156,19 @@ const char *run_list_node(const json_t *run, uint32_t member, const char *what, 
 {
         const json_t *nodes = json_object_get(run, "nodes");
         const char *name = json_string_value(json_array_get(nodes, member));
-        size_t count = json_array_size(nodes);
+        int64_t members = number_of(run, "members");
 
         if (name && *name)
                 return name;
-        if (count == ENDING_NODES && json_is_string(json_object_get(run, "ended")))
+        if (member < members)
                 (void)err_set(err, ERR_NOT_FOUND,
                               "where member %" PRIu32 " of %s was in run %" PRId64 " is not known: "
-                              "of a run that has ended, the nodes of the first %u members are kept",
+                              "of a run that has ended, the first %u nodes are kept",
                               member, what, number_of(run, "run"), ENDING_NODES);
         else
                 (void)err_set(err, ERR_NOT_FOUND,
                               "%s had no member %" PRIu32 " in run %" PRId64
-                              ": its members are numbered from 0 to %zu",
-                              what, member, number_of(run, "run"), count > 0 ? count - 1 : 0);
+                              ": its members are numbered from 0 to %" PRId64,
+                              what, member, number_of(run, "run"), members > 0 ? members - 1 : 0);
         return NULL;
 }

@@ -2,7 +2,6 @@
 #include "tests/unit/controller/agents.h"
 
 #include "base/mem.h"
-#include "controller/ending.h"
 #include "controller/run_list.h"
 #include "store/objects.h"
 
@@ -195,34 +194,95 @@ static void a_member_has_its_node_as_far_as_that_is_kept(void **state)
 {
         (void)state;
         static const struct {
-                unsigned count, member;
-                bool has_ended;
+                int members, nodes;     /* there were, and are kept of */
+                unsigned member;
                 const char *words;
         } rows[] = {
-                {1, 0, true, NULL},
-                {2, 1, false, NULL},
-                {2, 2, true, "w had no member 2 in run 7: its members are numbered from 0 to 1"},
-                {ENDING_NODES, ENDING_NODES - 1, true, NULL},
-                {ENDING_NODES, ENDING_NODES, true, "where member 24 of w was in run 7 is not"},
-                {ENDING_NODES, ENDING_NODES, false, "w had no member 24"},
-                {ENDING_NODES + 1, ENDING_NODES, false, NULL},
+                {1, 1, 0, NULL},
+                {2, 2, 1, NULL},
+                {2, 2, 2, "w had no member 2 in run 7: its members are numbered from 0 to 1"},
+                {30, 24, 23, NULL},
+                {30, 24, 24, "where member 24 of w was in run 7 is not known"},
+                {30, 24, 30, "w had no member 30 in run 7: its members are numbered from 0 to 29"},
         };
         for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
                 json_t *nodes = json_array();
                 struct err err = {0};
-                for (unsigned m = 0; m < rows[r].count; m++)
-                        json_array_append_new(nodes, json_sprintf("n%u", m));
-                json_t *run = json_pack("{s:i,s:o,s:o}", "run", 7, "nodes", nodes, "ended",
-                                        rows[r].has_ended ? json_string("then") : json_null());
-                const char *name = run_list_node(run, rows[r].member, "w", &err);
+                for (int m = 0; m < rows[r].nodes; m++)
+                        json_array_append_new(nodes, json_sprintf("n%d", m));
+                json_t *it = json_pack("{s:i,s:i,s:o}", "run", 7, "members", rows[r].members,
+                                       "nodes", nodes);
+                const char *name = run_list_node(it, rows[r].member, "w", &err);
                 if ((name == NULL) != (rows[r].words != NULL))
                         fail_msg("row %zu: %s", r, err.text);
                 if (name)
                         assert_int_equal(atoi(name + 1), rows[r].member);
                 else
                         check_has(err.text, rows[r].words);
-                json_decref(run);
+                json_decref(it);
         }
+}
+
+/* As releases before this one wrote it, and as damage might. */
+static void what_a_row_says_of_nodes_is_read_member_by_member(void **state)
+{
+        (void)state;
+        static const struct {
+                const char *detail, *runs;
+                int members;
+        } rows[] = {
+                {"{\"cause\":\"failed\",\"epoch\":9,\"nodes\":[\"a\",\"b\"]}", "1 failed a b", 2},
+                {"{\"cause\":\"lost\",\"epoch\":9,\"members\":9,\"nodes\":[\"a\",\"b\",\"a\"],"
+                 "\"spans\":[2,1,3]}",
+                 "1 lost a a b a a a", 9},
+                {"{\"cause\":\"lost\",\"epoch\":9,\"members\":-1,\"nodes\":[\"a\",\"b\"],"
+                 "\"spans\":[-7,\"x\"]}",
+                 "1 lost", 0},
+                {"{\"cause\":\"cancelled\",\"epoch\":0,\"nodes\":[]}", "", 0},
+                {"{\"epoch\"", "", 0},
+        };
+        uint64_t id = world_job(&world, "web", "j", 1);
+        assert_int_equal(world_cancel(&world, id, NULL), 0);
+        report("n1", run(id, 0, TERMED));
+        for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
+                const struct object_change change = {.kind = OBJECT_WORKLOAD, .id = id,
+                                                     .detail = rows[r].detail};
+                struct act *act = world_act(&world);
+                assert_int_equal(core_set(act, &change, &world.err), 0);
+                assert_int_equal(core_note(act, "x", &world.err), 0);
+                world_commit(&world, act, NULL);
+                world_settle(&world);
+                assert_string_equal(runs_of(id), rows[r].runs);
+                struct object_copy *row = row_of(id);
+                json_t *list = run_list(&world.live, &row->object);
+                const json_t *first = json_array_get(list, 0);
+                assert_int_equal(json_integer_value(json_object_get(first, "members")),
+                                 rows[r].members);
+                json_decref(list);
+                mem_free(row);
+        }
+}
+
+/* More members than there are nodes to be kept: what counts is how often the node changes. */
+static void members_beside_each_other_are_kept_as_one(void **state)
+{
+        (void)state;
+        static const char document[] = "{kind: Workload, name: many, tenant: web, members: 40,"
+                                       " each: {devices: 0, cpu: 0.1}, run: {command: [x]}}";
+        struct submitted submitted;
+        assert_int_equal(world_submit(&world, document, NULL, &submitted), 0);
+        world_settle(&world);
+        uint64_t id = submitted.first_id;
+        char wanted[400];
+        size_t used = (size_t)snprintf(wanted, sizeof wanted, "1 cancelled");
+        for (unsigned m = 0; m < 40; m++)
+                used += (size_t)snprintf(wanted + used, sizeof wanted - used, " %s",
+                                         node_of(id, m));
+        assert_int_equal(world_cancel(&world, id, NULL), 0);
+        world_settle(&world);
+        for (unsigned m = 0; m < 40 && world_work(&world, id); m++)
+                report(node_of(id, m), run(id, m, TERMED));
+        assert_string_equal(runs_of(id), wanted);
 }
 
 int main(void)
@@ -236,6 +296,8 @@ int main(void)
                 T(a_run_that_ended_just_now_makes_the_list_wait),
                 cmocka_unit_test(a_run_is_meant_by_its_number_or_from_the_newest_back),
                 cmocka_unit_test(a_member_has_its_node_as_far_as_that_is_kept),
+                T(what_a_row_says_of_nodes_is_read_member_by_member),
+                T(members_beside_each_other_are_kept_as_one),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
