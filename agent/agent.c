@@ -258,6 +258,7 @@ static int set_up(struct agent *agent, struct err *err)
         agent->launch.node = setup->node;
         agent->launch.runs_as = setup->runs_as;
         agent->launch.allowed = setup->allowed;
+        agent->launch.secrets = setup->secrets;
         agent->launch.backend = &setup->devices;
         agent->launch.leftover_ms = setup->leftover_ms ? setup->leftover_ms : LEFTOVER_MS;
         agent_look_at_devices(agent);

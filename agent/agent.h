@@ -25,6 +25,7 @@ struct agent_setup {
         const char *program;            /* of berth-agent, absolute */
         const char *runs_as;            /* an account, or "self"; NULL: each run as its own */
         const char *allowed;            /* accounts that runs may be of (allowed.h); NULL: people */
+        const char *secrets;            /* the folder of secrets.h, absolute; NULL: none */
         const char *cgroup;             /* where runs get their groups; NULL: found; "none" */
         struct device_backend devices;
         bool stops_runs;                /* SIGTERM ends the runs too; else they go on */

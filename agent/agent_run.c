@@ -5,6 +5,7 @@
 
 #include "agent/agent_impl.h"
 #include "agent/say.h"
+#include "agent/secrets.h"
 #include "base/arena.h"
 #include "base/durable.h"
 #include "base/err.h"
@@ -281,11 +282,15 @@ static void note_lost_contact(struct agent *agent, struct live *live)
 static void forget(struct agent *agent, struct run_key key)
 {
         struct live *live = agent_find(agent, key);
+        char folder[FOLDER_PATH_MAX];
         struct err err;
 
         if (!live)
                 return; /* it was refused before anything was made */
         drop_live(agent, live);
+        /* Its supervisor did so; a last look before the folder is kept. */
+        if (secrets_take_back(folder_path(agent->folder, key, "", folder), &err) < 0)
+                say(SAY_ERROR, "secrets cannot be taken back", "error=\"%s\"", err.text);
         if (folder_forget(agent->folder, key, &err) < 0)
                 say(SAY_ERROR, "run cannot be put aside", "error=\"%s\"", err.text);
         agent->is_stale = true;

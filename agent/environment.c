@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/exchange.h"
+#include "agent/secrets.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -226,6 +227,8 @@ static void add_berth(struct building *building)
                 addf(building, "BERTH_ARRAY_INDEX", "%" PRIu32, spec->array_index);
         addf(building, "BERTH_NOTICE_FILE", "%s/notice.json", setup->run_folder);
         addf(building, "BERTH_CHECKPOINT_FILE", "%s/checkpoint", setup->run_folder);
+        if (spec->secrets_count > 0)
+                addf(building, "BERTH_SECRETS", "%s/" SECRETS_IN_RUN, setup->run_folder);
         if (spec->checkpoint_signal[0])
                 add(building, "BERTH_CHECKPOINT_SIGNAL", spec->checkpoint_signal);
         if (spec->cpu_milli > 0)

@@ -16,6 +16,8 @@
  *             status.json        phase, and how it ended
  *             notice.json        there while the run is told to stop; its owner may read it
  *             beside             a socket where its supervisor starts programs beside it
+ *             secrets            while it runs, where it names some: where they are (secrets.h),
+ *                                which is not on this disk
  *             checkpoint         the run touches it when a checkpoint is safe on disk
  *     STATE/ended/17.0.1042/     the same of runs that the controller has forgotten, kept for a
  *                                while for their output

@@ -16,6 +16,7 @@
 #include "agent/environment.h"
 #include "agent/family.h"
 #include "agent/folder.h"
+#include "agent/secrets.h"
 #include "agent/supervisor.h"
 #include "base/arena.h"
 #include "base/durable.h"
@@ -45,14 +46,24 @@ static int check(const struct run_spec *spec, const struct device_list *devices,
 {
         char shown[STR_SHOW_MAX];
 
-        /* Better not at all than without what it counts on. */
-        if (spec->secrets_count > 0)
-                return err_set(err, ERR_INPUT, "secret '%s' is not known on this node",
-                               str_show(spec->secrets[0], shown));
         if (spec->workdir[0] && spec->workdir[0] != '/')
                 return err_set(err, ERR_INPUT, "workdir '%s' is not absolute",
                                str_show(spec->workdir, shown));
         return check_devices(spec, devices, err);
+}
+
+/* Better not at all than without what it counts on. */
+static int check_secrets(const struct launch_setup *setup, const struct run_spec *spec,
+                         const struct account *account, struct err *err)
+{
+        const struct secrets_wish wish = {
+                .folder = setup->secrets,
+                .node = setup->node,
+                .account = account->name,
+                .names = spec->secrets,
+                .count = spec->secrets_count,
+        };
+        return secrets_check(&wish, err);
 }
 
 int launch_owner(const struct launch_setup *setup, const struct run_spec *spec, uid_t *ret_owner,
@@ -77,6 +88,19 @@ static void add_strings(struct text *text, const char *key, const char *const *s
                 text_add_json(text, strings[i]);
         }
         text_add(text, "], ");
+}
+
+static void add_secrets(const struct launch_setup *setup, const struct run_spec *spec,
+                        struct text *text)
+{
+        if (spec->secrets_count == 0)
+                return;
+        text_add(text, ", ");
+        add_strings(text, "secrets", spec->secrets, spec->secrets_count);
+        text_add(text, "\"secrets_folder\": ");
+        text_add_json(text, setup->secrets);
+        text_add(text, ", \"node\": ");
+        text_add_json(text, setup->node);
 }
 
 static int write_launch(const struct launch_setup *setup, const struct run_spec *spec,
@@ -113,6 +137,7 @@ static int write_launch(const struct launch_setup *setup, const struct run_spec 
         text_add_json(text, setup->cages ? setup->cages : "");
         text_add(text, ", \"cpu_milli\": %" PRIu64 ", \"ram_mib\": %" PRIu64, spec->cpu_milli,
                  spec->ram_mib);
+        add_secrets(setup, spec, text);
         text_add(text, ", \"go\": %s, \"leftover_ms\": %" PRId64 "}", spec->go ? "true" : "false",
                  setup->leftover_ms);
         return text->failed ? err_set(err, ERR_NOMEM, "out of memory") : 0;
@@ -195,7 +220,8 @@ int launch_start(const struct launch_setup *setup, const struct run_spec *spec,
 
         if ((rc = check(spec, devices, err)) < 0 ||
             (rc = account_find(setup->runs_as, spec->run_as, &account, err)) < 0 ||
-            (!setup->runs_as && (rc = allowed_check(setup->allowed, &account, err)) < 0))
+            (!setup->runs_as && (rc = allowed_check(setup->allowed, &account, err)) < 0) ||
+            (rc = check_secrets(setup, spec, &account, err)) < 0)
                 return rc;
         struct arena *arena = arena_new(0, 0);
         if (!arena)
@@ -300,6 +326,8 @@ bool launch_clean_up(const struct launch_setup *setup, struct run_key key)
         folder_path(setup->folder, key, "", folder);
         if (!is_empty_now(setup, key, folder))
                 return false;
+        /* What stays behind is told when the run is forgotten. */
+        (void)secrets_take_back(folder, NULL);
         /* A status that cannot be read says no more than none. */
         if (status_read(folder, &status, NULL) == 0 &&
             (status.phase == RUN_EXITED || status.phase == RUN_REFUSED))

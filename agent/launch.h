@@ -24,6 +24,7 @@ struct launch_setup {
         const char *runs_as;            /* account_find()'s `told`; NULL: each as its own */
         const char *allowed;            /* allowed_check()'s list: asked where `runs_as` is NULL */
         const char *cages;              /* cage_open()'s root; NULL: none */
+        const char *secrets;            /* secrets.h's folder; NULL: none */
         const struct device_backend *backend;
         int64_t leftover_ms;            /* TERM to KILL for what outlives a run's first process */
 };

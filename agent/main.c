@@ -20,12 +20,14 @@
 
 #define DEFAULT_URL   "unix:/run/berth/berthd.sock"
 #define DEFAULT_STATE "/var/lib/berth-agent"
+#define DEFAULT_SECRETS "/etc/berth/secrets"
 #define PATH_ROOM     4096
 
 /* What main works with. */
 struct program {
         struct agent_options options;
         char node[64], state[PATH_ROOM], path[PATH_ROOM], broken[PATH_ROOM + 16];
+        char secrets[PATH_ROOM];
         char identity[PATH_ROOM + 16];  /* "" = who we are was given */
         char *token;
         struct device_backend devices;
@@ -138,17 +140,27 @@ static int set_node(struct program *program, struct err *err)
 }
 
 /* Supervisors and runs have other working directories. */
-static int set_state(struct program *program, struct err *err)
+static int set_folder(const char *given, const char *what, char path[PATH_ROOM], struct err *err)
 {
-        const char *given = value(program, AGENT_STATE, DEFAULT_STATE);
         char here[PATH_ROOM / 2];
 
         if (given[0] == '/'
-                    ? str_copy(program->state, sizeof program->state, given)
-                    : getcwd(here, sizeof here) && snprintf(program->state, sizeof program->state,
-                                                            "%s/%s", here, given) < PATH_ROOM)
+                    ? str_copy(path, PATH_ROOM, given)
+                    : getcwd(here, sizeof here) &&
+                              snprintf(path, PATH_ROOM, "%s/%s", here, given) < PATH_ROOM)
                 return 0;
-        return err_set(err, ERR_INPUT, "the state folder's path is too long");
+        return err_set(err, ERR_INPUT, "the %s folder's path is too long", what);
+}
+
+static int set_folders(struct program *program, struct err *err)
+{
+        int rc = set_folder(value(program, AGENT_STATE, DEFAULT_STATE), "state", program->state,
+                            err);
+
+        if (rc < 0)
+                return rc;
+        return set_folder(value(program, AGENT_SECRETS, DEFAULT_SECRETS), "secrets",
+                          program->secrets, err);
 }
 
 static int set_program(struct program *program, struct err *err)
@@ -210,7 +222,7 @@ static int run(struct program *program, struct err *err)
         const char *const *values = program->options.values;
         int rc;
 
-        if ((rc = set_node(program, err)) < 0 || (rc = set_state(program, err)) < 0 ||
+        if ((rc = set_node(program, err)) < 0 || (rc = set_folders(program, err)) < 0 ||
             (rc = set_program(program, err)) < 0 || (rc = set_identity(program, err)) < 0 ||
             (rc = check_accounts(program, err)) < 0 ||
             (rc = read_token(program, err)) < 0 || (rc = load_devices(program, err)) < 0)
@@ -236,6 +248,7 @@ static int run(struct program *program, struct err *err)
                 .program = program->path,
                 .runs_as = values[AGENT_RUNS_AS],
                 .allowed = values[AGENT_ALLOW_ACCOUNTS],
+                .secrets = program->secrets,
                 .cgroup = values[AGENT_CGROUP],
                 .devices = program->devices,
                 .stops_runs = values[AGENT_STOP_RUNS] != NULL,

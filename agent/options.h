@@ -24,6 +24,8 @@ struct err;
         X(RUNS_AS, "runs-as", "USER", "run everything as this account; self: as the agent's own") \
         X(ALLOW_ACCOUNTS, "allow-accounts", "LIST",                                             \
           "run only as these: names, @group, files of both, with commas")                       \
+        X(SECRETS, "secrets", "DIR",                                                            \
+          "secrets of runs, as DIR/ACCOUNT/NAME (default: /etc/berth/secrets)")                 \
         X(CGROUP, "cgroup", "DIR", "control group that runs get theirs in; none: they get none") \
         X(STOP_RUNS, "stop-runs", NULL, "SIGTERM ends the runs too; else they go on")           \
         X(VERSION, "version", NULL, "which version this is")                                    \

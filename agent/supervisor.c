@@ -16,6 +16,7 @@
 
 #include "agent/family.h"
 #include "agent/launch.h"
+#include "agent/secrets.h"
 #include "agent/supervisor_impl.h"
 #include "base/arena.h"
 #include "base/err.h"
@@ -124,6 +125,29 @@ static int make_cage(struct supervisor *self, struct err *err)
                 return 0;
         return cage_make(self->order.cages, name ? name + 1 : self->folder, self->order.cpu_milli,
                          self->order.ram_mib, self->cage, err);
+}
+
+/* Before the fork: the run, and whatever is started beside it, sees what is mounted. */
+static int give_secrets(const struct supervisor *self, struct err *err)
+{
+        const struct launch_order *order = &self->order;
+        struct secrets_wish wish = {
+                .folder = order->secrets_folder,
+                .node = order->node,
+                .account = order->account,
+                .names = (const char *const *)order->secrets,
+        };
+
+        while (wish.names && wish.names[wish.count])
+                wish.count++;
+        return secrets_give(&wish, self->folder, order->uid, order->gid, err);
+}
+
+/* Before the end is said. What could not be removed the agent says when it forgets the run. */
+static void take_secrets_back(const struct supervisor *self)
+{
+        if (self->order.secrets)
+                (void)secrets_take_back(self->folder, NULL);
 }
 
 static void note_pids(const struct supervisor *self)
@@ -381,6 +405,7 @@ static int finish(struct supervisor *self)
 {
         if (self->cage[0])
                 cage_remove(self->cage);
+        take_secrets_back(self);
         if (self->is_refused) {
                 say(self, RUN_REFUSED);
                 return 0;
@@ -431,6 +456,8 @@ int supervisor_main(const char *run_folder)
         if (rc == 0)
                 rc = make_cage(&self, &err);
         if (rc == 0)
+                rc = give_secrets(&self, &err);
+        if (rc == 0)
                 rc = start_child(&self, &err);
         if (rc == 0) {
                 self.besides.order = &self.order;
@@ -439,6 +466,7 @@ int supervisor_main(const char *run_folder)
                 run_to_end(&self);
                 rc = finish(&self);
         } else {
+                take_secrets_back(&self);
                 rc = refuse(&self, err.text);
         }
         arena_free(arena);

@@ -18,6 +18,8 @@ struct launch_order {
         char **command, **variables;    /* both end with NULL */
         const char *workdir, *account, *boot;
         const char *cages;              /* "" = none */
+        char **secrets;                 /* names, ending with NULL; NULL: it wants none */
+        const char *secrets_folder, *node;      /* with `secrets` */
         uid_t uid;
         gid_t gid;
         uint64_t cpu_milli, ram_mib;

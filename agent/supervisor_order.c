@@ -53,6 +53,20 @@ static int read_strings(const struct doc_node *map, const char *key, size_t min,
         return 0;
 }
 
+/* Not in a run.json that has none, as those of older agents. */
+static int read_secrets(const struct doc_node *launch, struct arena *arena,
+                        struct launch_order *order, struct err *err)
+{
+        int rc;
+
+        if (!doc_get(launch, "secrets"))
+                return 0;
+        if ((rc = read_strings(launch, "secrets", 1, arena, &order->secrets, err)) < 0 ||
+            (rc = read_text(launch, "secrets_folder", arena, &order->secrets_folder, err)) < 0)
+                return rc;
+        return read_text(launch, "node", arena, &order->node, err);
+}
+
 static int read_order(const struct doc_node *root, struct arena *arena, struct launch_order *order,
                       struct err *err)
 {
@@ -66,6 +80,7 @@ static int read_order(const struct doc_node *root, struct arena *arena, struct l
             (rc = read_text(launch, "account", arena, &order->account, err)) < 0 ||
             (rc = read_text(launch, "boot", arena, &order->boot, err)) < 0 ||
             (rc = read_text(launch, "cages", arena, &order->cages, err)) < 0 ||
+            (rc = read_secrets(launch, arena, order, err)) < 0 ||
             (rc = doc_need(launch, "uid", &uid, err)) < 0 ||
             (rc = doc_need(launch, "gid", &gid, err)) < 0 ||
             (rc = doc_u32(uid, 0, UINT32_MAX - 1, &order->uid, err)) < 0 ||

@@ -53,6 +53,14 @@ static const struct kind duration_kind = {
         .zero_is_bare = true,
 };
 
+static const struct kind months_kind = {
+        .article_name = "a number of months",
+        .example = "13mo or 2y",
+        .grain = "months",
+        .units = {{"mo", 1}, {"y", 12}},
+        .zero_is_bare = true,
+};
+
 static const struct kind cpu_kind = {
         .article_name = "a number of cores",
         .example = "12, 0.5 or 500m",
@@ -318,6 +326,12 @@ int num_duration_ms(const char *text, int64_t min_ms, int64_t max_ms, int64_t *r
         if (rc == 0)
                 *ret_ms = (int64_t)value;
         return rc;
+}
+
+int num_months(const char *text, uint64_t min_months, uint64_t max_months, uint64_t *ret_months,
+               struct err *err)
+{
+        return read_amount(&months_kind, text, min_months, max_months, UINT64_MAX, ret_months, err);
 }
 
 int num_cpu_milli(const char *text, uint64_t min_milli, uint64_t max_milli, uint64_t *ret_milli,

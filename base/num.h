@@ -43,6 +43,10 @@ int num_rate_mbit(const char *text, uint64_t min_mbit, uint64_t max_mbit, uint64
 int num_duration_ms(const char *text, int64_t min_ms, int64_t max_ms, int64_t *ret_ms,
                     struct err *err);
 
+/* "13mo" or "2y" -> months of the calendar. */
+int num_months(const char *text, uint64_t min_months, uint64_t max_months, uint64_t *ret_months,
+               struct err *err);
+
 /* "12", "0.5" (cores) or "500m" (thousandths of a core) -> thousandths. */
 int num_cpu_milli(const char *text, uint64_t min_milli, uint64_t max_milli, uint64_t *ret_milli,
                   struct err *err);

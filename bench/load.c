@@ -191,23 +191,24 @@ double daemon_count_facts(const char *fact)
         return at ? atof(at + strlen(key)) : 0;
 }
 
+void daemon_remove_store(void)
+{
+        static const char *const names[] = {"store", "store-wal", "store-shm", "store.lock",
+                                            "store.crash"};
+
+        for (size_t n = 0; n < ARRAY_LEN(names); n++)
+                (void)unlink(daemon_path(names[n]));
+}
+
 void daemon_clean(void)
 {
-        static const char *const names[] = {"store", "store-wal", "store-shm", "store.lock", "bare",
-                                            "bare-wal", "bare-shm", "pool.yaml", "policy.yaml",
-                                            "socket"};
+        static const char *const names[] = {"bare", "bare-wal", "bare-shm", "pool.yaml",
+                                            "policy.yaml", "socket"};
 
+        daemon_remove_store();
         for (size_t n = 0; n < ARRAY_LEN(names); n++)
                 (void)unlink(daemon_path(names[n]));
         (void)rmdir(folder);
-}
-
-void daemon_remove_store(void)
-{
-        static const char *const names[] = {"store", "store-wal", "store-shm", "store.lock"};
-
-        for (size_t n = 0; n < ARRAY_LEN(names); n++)
-                (void)unlink(daemon_path(names[n]));
 }
 
 /* ---- the load ---- */

@@ -246,6 +246,7 @@ static void start_deferred(struct deferred *deferred, pthread_t threads[2])
         struct err err;
 
         setup.limits.rate_per_s = 0;
+        setup.limits.stream_parts = 1;
         setup.limits.peer_connections_max = setup.limits.connections_max;
         pthread_mutex_init(&deferred->mutex, NULL);
         pthread_cond_init(&deferred->more, NULL);

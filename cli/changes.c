@@ -70,8 +70,8 @@ void changes_of_policy(struct text_of before, struct text_of after, FILE *file)
         struct versions versions = {0};
 
         if (before.size > 0 && read_versions(&versions, "Policy", before, after) == 0)
-                policy_print_diff(versions.policies[0]->tenancy, versions.policies[1]->tenancy,
-                                  versions.models, file);
+                policy_print_diff(versions.policies[0], versions.policies[1], versions.models,
+                                  file);
         versions_done(&versions);
 }
 

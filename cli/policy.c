@@ -148,7 +148,7 @@ static int show_diff(const struct job *job, struct err *err)
 
         if (!file)
                 return err_set(err, ERR_NOMEM, "out of memory");
-        policy_print_diff(job->policies[0]->tenancy, job->policies[1]->tenancy, job->models, file);
+        policy_print_diff(job->policies[0], job->policies[1], job->models, file);
         int rc = fclose(file) == 0 ? 0 : err_set(err, ERR_NOMEM, "out of memory");
         if (rc == 0)
                 screen_put_wrapped(text, size, screen_look().width, stdout);
@@ -164,8 +164,8 @@ static int run_diff(const struct command_call *call, struct job *job, struct err
                 if ((rc = load_policy(call->arguments[i], false, job, &job->policies[i], err)) < 0)
                         return rc;
         if (command_value(call, "json"))
-                return json_out_file(policy_diff_json(job->policies[0]->tenancy,
-                                                      job->policies[1]->tenancy, job->models),
+                return json_out_file(policy_diff_json(job->policies[0], job->policies[1],
+                                                      job->models),
                                      "-", err);
         return show_diff(job, err);
 }

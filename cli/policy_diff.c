@@ -314,10 +314,10 @@ static void diff_tenants(struct policy_diff *diff)
         }
 }
 
-unsigned policy_print_diff(const struct tenancy *before, const struct tenancy *after,
+unsigned policy_print_diff(const struct policy_doc *before, const struct policy_doc *after,
                            const struct model_table *models, FILE *file)
 {
-        struct policy_diff diff = {before, after, models, file, 0};
+        struct policy_diff diff = {before->tenancy, after->tenancy, models, file, 0};
 
         diff_tenants(&diff);
         policy_diff_classes(&diff);
@@ -327,6 +327,7 @@ unsigned policy_print_diff(const struct tenancy *before, const struct tenancy *a
         policy_diff_principals(&diff);
         policy_diff_rules(&diff);
         policy_diff_alerts(&diff);
+        policy_diff_retention(&diff, &before->retention, &after->retention);
         if (diff.lines == 0)
                 fputs("nothing changes for anybody\n", file);
         return diff.lines;

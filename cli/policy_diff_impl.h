@@ -19,5 +19,7 @@ void policy_diff_reservations(struct policy_diff *diff);
 void policy_diff_principals(struct policy_diff *diff);
 void policy_diff_rules(struct policy_diff *diff);
 void policy_diff_alerts(struct policy_diff *diff);
+void policy_diff_retention(struct policy_diff *diff, const struct retention *old,
+                           const struct retention *new);
 void policy_diff_labels(struct policy_diff *diff);
 void policy_diff_trusts(struct policy_diff *diff);

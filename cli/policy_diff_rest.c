@@ -331,6 +331,33 @@ void policy_diff_alerts(struct policy_diff *diff)
                 policy_say(diff, "alerts: changes are posted to %s; it was %s", is, was);
 }
 
+/* ---- what is kept ---- */
+
+static bool is_shorter(uint32_t span, uint32_t than)
+{
+        return span != RETENTION_UNSAID && span != RETENTION_FOR_EVER &&
+               (than == RETENTION_FOR_EVER || span < than);
+}
+
+void policy_diff_retention(struct policy_diff *diff, const struct retention *old,
+                           const struct retention *new)
+{
+        static const char unsaid[] = "what berthd was started with";
+        static const char gone[] = "; what is older goes within a day, and no rollback brings it "
+                                   "back";
+        char a[RETENTION_TEXT_MAX], b[RETENTION_TEXT_MAX];
+
+        for (unsigned k = 0; k < RETENTIONS_END; k++) {
+                uint32_t was = old->spans[k], is = new->spans[k];
+                if (was != is)
+                        policy_say(diff, "retention: %s becomes %s; it was %s%s",
+                                   retention_words[k],
+                                   is == RETENTION_UNSAID ? unsaid : retention_text(new, k, b),
+                                   was == RETENTION_UNSAID ? unsaid : retention_text(old, k, a),
+                                   is_shorter(is, was) ? gone : "");
+        }
+}
+
 /* ---- trust and data labels ---- */
 
 static void label_text(const struct tenancy *tenancy, const struct data_label *label, char *buf,

@@ -54,18 +54,33 @@ static json_t *classes_of(const struct tenancy *tenancy)
         return rows;
 }
 
+/* {"records": "30d"}: only what the policy says. */
+static json_t *retention_of(const struct retention *retention)
+{
+        json_t *json = json_object();
+        char text[RETENTION_TEXT_MAX];
+
+        for (unsigned k = 0; k < RETENTIONS_END; k++)
+                if (retention->spans[k] != RETENTION_UNSAID)
+                        (void)json_object_set_new(json, retention_words[k],
+                                                  json_string(retention_text(retention, k, text)));
+        return json;
+}
+
 json_t *policy_json(const struct policy_doc *policy, const struct model_table *models)
 {
         json_t *warnings = json_array();
 
         for (uint32_t w = 0; w < policy->warnings_count && w < POLICY_WARNINGS_MAX; w++)
                 (void)json_array_append_new(warnings, json_string(policy->warnings[w].text));
-        return json_pack("{s:o, s:o, s:o, s:I}", "tenants", tenants_of(policy->tenancy, models),
-                         "classes", classes_of(policy->tenancy), "warnings", warnings,
+        return json_pack("{s:o, s:o, s:o, s:o, s:I}", "tenants",
+                         tenants_of(policy->tenancy, models), "classes",
+                         classes_of(policy->tenancy), "retention",
+                         retention_of(&policy->retention), "warnings", warnings,
                          "warnings_count", (json_int_t)policy->warnings_count);
 }
 
-json_t *policy_diff_json(const struct tenancy *before, const struct tenancy *after,
+json_t *policy_diff_json(const struct policy_doc *before, const struct policy_doc *after,
                          const struct model_table *models)
 {
         json_t *changes = json_array();

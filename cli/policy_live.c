@@ -13,6 +13,7 @@
 #include "cli/listing.h"
 #include "cli/talk.h"
 #include "net/client.h"
+#include "proto/retention.h"
 
 /* Only a replay's figures go into a file. */
 static bool names_a_file(const struct command_call *call)
@@ -26,10 +27,56 @@ static bool names_a_file(const struct command_call *call)
         return true;
 }
 
+static bool is_said(const json_t *retention, const char *word)
+{
+        const json_t *said = json_object_get(retention, "by_policy");
+
+        for (size_t i = 0; i < json_array_size(said); i++) {
+                const char *one = json_string_value(json_array_get(said, i));
+                if (one && str_equal(one, word))
+                        return true;
+        }
+        return false;
+}
+
+/* "# kept: records 30d, ended 90d (policy), review 13mo": what holds, whoever says it. */
+static void put_kept(const json_t *retention)
+{
+        char buf[JSON_IN_MAX];
+
+        if (!retention)
+                return;                 /* an older controller does not say */
+        for (unsigned k = 0; k < RETENTIONS_END; k++)
+                printf("%s %s %s%s", k == 0 ? "# kept:" : ",", retention_words[k],
+                       json_in_clean(retention, retention_words[k], buf),
+                       is_said(retention, retention_words[k]) ? " (policy)" : "");
+        putchar('\n');
+}
+
+static int show(const struct talk *talk, const struct client_answer *answer, json_t *retention,
+                struct err *err)
+{
+        bool has_revision = answer->etag[0] == '"'; /* an ETag is the revision in quotes */
+
+        if (talk_is_json(talk))
+                return json_out_file(
+                        json_pack("{s:I, s:O?, s:s%}", "revision",
+                                  (json_int_t)(has_revision ? atoll(answer->etag + 1) : 0),
+                                  "retention", retention, "document", answer->body, answer->size),
+                        "-", err);
+        if (has_revision)
+                printf("# revision %.*s\n", (int)strcspn(answer->etag + 1, "\""),
+                       answer->etag + 1);
+        put_kept(retention);
+        talk_put(answer, stdout);
+        return 0;
+}
+
 /* The document as it was applied: a file that `berth policy check` and `diff` read. */
 int policy_show(const struct command_call *call)
 {
         struct client_answer answer = {0};
+        json_t *pool = NULL;
         struct err err = {0};
         struct talk talk;
 
@@ -38,17 +85,11 @@ int policy_show(const struct command_call *call)
         int rc = talk_open(call, &talk, &err);
         if (rc == 0)
                 rc = talk_get(&talk, "/v1/policy", &answer, &err);
-        bool has_revision = answer.etag[0] == '"'; /* an ETag is the revision in quotes */
-        if (rc == 0 && talk_is_json(&talk))
-                rc = json_out_file(
-                        json_pack("{s:I, s:s%}", "revision",
-                                  (json_int_t)(has_revision ? atoll(answer.etag + 1) : 0),
-                                  "document", answer.body, answer.size),
-                        "-", &err);
-        else if (rc == 0 && has_revision)
-                printf("# revision %.*s\n", (int)strcspn(answer.etag + 1, "\""), answer.etag + 1);
-        if (rc == 0 && !talk_is_json(&talk))
-                talk_put(&answer, stdout);
+        if (rc == 0)
+                rc = talk_get_json(&talk, "/v1/pool", &pool, &err);
+        if (rc == 0)
+                rc = show(&talk, &answer, json_object_get(pool, "retention"), &err);
+        json_decref(pool);
         client_answer_done(&answer);
         return talk_close(&talk, rc, &err);
 }

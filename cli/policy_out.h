@@ -20,13 +20,13 @@ int policy_print(const struct policy_doc *policy, const struct model_table *mode
 
 /* What changes for whom from `before` to `after`, one line per change; both were read against the
  * same models. Returns the number of lines. */
-unsigned policy_print_diff(const struct tenancy *before, const struct tenancy *after,
+unsigned policy_print_diff(const struct policy_doc *before, const struct policy_doc *after,
                            const struct model_table *models, FILE *file);
 
-/* The same two for programs: {"tenants", "classes", "warnings", "warnings_count"}, and {"changes"}
- * with a sentence each. NULL: out of memory. */
+/* The same two for programs: {"tenants", "classes", "retention", "warnings", "warnings_count"}, and
+ * {"changes"} with a sentence each. NULL: out of memory. */
 json_t *policy_json(const struct policy_doc *policy, const struct model_table *models);
-json_t *policy_diff_json(const struct tenancy *before, const struct tenancy *after,
+json_t *policy_diff_json(const struct policy_doc *before, const struct policy_doc *after,
                          const struct model_table *models);
 
 /* The terms of one class in a sentence, cut at `size`. Returns `buf`. */

@@ -190,6 +190,26 @@ static void print_classes(const struct printer *printer)
         }
 }
 
+/* Nothing where the policy says nothing. */
+static void print_retention(const struct printer *printer, const struct retention *retention)
+{
+        static const char *const of_what[RETENTIONS_END] = {
+                [RETENTION_RECORDS] = "the log, behind its newest snapshot",
+                [RETENTION_ENDED] = "work and all else that has ended",
+                [RETENTION_REVIEW] = "usage, and what a review counts",
+        };
+        const char *title = "\nretention\n";
+        char text[RETENTION_TEXT_MAX];
+
+        for (unsigned k = 0; k < RETENTIONS_END; k++) {
+                if (retention->spans[k] == RETENTION_UNSAID)
+                        continue;
+                fprintf(printer->file, "%s  %-8s %-10s %s\n", title, retention_words[k],
+                        retention_text(retention, k, text), of_what[k]);
+                title = "";
+        }
+}
+
 static void print_pool(const struct printer *printer, const struct pool_doc *pool)
 {
         const char *comma = "";
@@ -225,6 +245,7 @@ int policy_print(const struct policy_doc *policy, const struct model_table *mode
         if ((rc = print_tenants(&printer, err)) < 0)
                 return rc;
         print_classes(&printer);
+        print_retention(&printer, &policy->retention);
         fputc('\n', file);
         if (kept > POLICY_WARNINGS_MAX)
                 kept = POLICY_WARNINGS_MAX;

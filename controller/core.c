@@ -36,6 +36,11 @@ const struct model_table *core_models(const struct core *core)
         return core->setup.models;
 }
 
+const struct policy_doc *core_policy(const struct core *core)
+{
+        return core->policy;
+}
+
 const struct tenancy *core_tenancy(const struct core *core)
 {
         return core->policy ? core->policy->tenancy : NULL;

@@ -62,7 +62,8 @@ void core_free(struct core *core);                      /* NULL is fine; commits
 const struct state *core_state(const struct core *core);
 struct memo *core_memo(struct core *core);              /* for explanations: decides nothing */
 const struct model_table *core_models(const struct core *core);
-const struct tenancy *core_tenancy(const struct core *core);    /* NULL: no policy is in force */
+const struct policy_doc *core_policy(const struct core *core);  /* NULL: no policy is in force */
+const struct tenancy *core_tenancy(const struct core *core);    /* the same */
 uint64_t core_policy_revision(const struct core *core);
 struct works *core_works(const struct core *core);
 struct store *core_view(const struct core *core);       /* for reading what is durable */

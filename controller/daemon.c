@@ -40,7 +40,6 @@
 #define RETRY_EVERY_MS     1000         /* a store that has failed */
 #define END_WITHIN_MS      3000
 #define DAY_MS             INT64_C(86400000)
-#define RETAIN_EVERY_MS    DAY_MS
 #define RETAIN_FIRST_MS    600000
 #define AUTHORITY_PATH_MAX 4096
 
@@ -125,15 +124,22 @@ static void snapshot_if_due(struct daemon *daemon, int64_t now_ms)
 /* Once a day, and soon after the start. */
 static void retain_if_due(struct daemon *daemon, int64_t now_ms)
 {
-        const struct daemon_options *options = daemon->options;
+        const struct retention keeps = live_retention(&daemon->live);
+        char texts[RETENTIONS_END][RETENTION_TEXT_MAX];
         struct err err;
 
         if (now_ms < daemon->retain_at_ms)
                 return;
-        daemon->retain_at_ms = now_ms + RETAIN_EVERY_MS;
-        if (core_retain(daemon->live.core, options->keep_records_days, options->keep_ended_days,
-                        ROLLUP_MONTHS, &err) < 0)
+        daemon->retain_at_ms = now_ms + daemon->options->prune_every_ms;
+        if (live_retain(&daemon->live, &err) < 0) {
                 daemon_say("nothing old removed:", "%s", err.text);
+                return;
+        }
+        daemon_say("removing what is old:", "records=%s ended=%s review=%s policy=%" PRIu64,
+                   retention_text(&keeps, RETENTION_RECORDS, texts[RETENTION_RECORDS]),
+                   retention_text(&keeps, RETENTION_ENDED, texts[RETENTION_ENDED]),
+                   retention_text(&keeps, RETENTION_REVIEW, texts[RETENTION_REVIEW]),
+                   core_policy_revision(daemon->live.core));
 }
 
 static void retry_if_due(struct daemon *daemon, int64_t now_ms)
@@ -374,6 +380,9 @@ static int open_live(struct daemon *daemon, struct err *err)
         if (rc)
                 return rc;
         daemon->live = (struct live){.lease_ms = options->lease_ms,
+                                     .keeps = {{[RETENTION_RECORDS] = options->keep_records_days,
+                                                [RETENTION_ENDED] = options->keep_ended_days,
+                                                [RETENTION_REVIEW] = ROLLUP_MONTHS}},
                                      .version = options->version,
                                      .changed = api_node_changed,
                                      .arg = &daemon->api};
@@ -398,7 +407,9 @@ static int open_live(struct daemon *daemon, struct err *err)
                 return err_set(err, ERR_NOMEM, "out of memory");
         daemon->snapshot_seq = told.snapshot_seq;
         daemon->snapshot_day = api_now_ms() / DAY_MS;
-        daemon->retain_at_ms = api_now_ms() + RETAIN_FIRST_MS;
+        daemon->retain_at_ms = api_now_ms() + (options->prune_every_ms < RETAIN_FIRST_MS
+                                                       ? options->prune_every_ms
+                                                       : RETAIN_FIRST_MS);
         if (options->store_unsafe)
                 daemon_say("UNSAFE:",
                            "what is answered is not on the disk, and a loss of power loses it");

@@ -33,7 +33,10 @@ struct daemon_options {
         int64_t tick_ms, lease_ms;
         int64_t decide_ms_max;          /* of CPU time: then it hangs, and is a crash; 0: any */
         uint32_t requests_per_s;        /* of one peer; 0: any number */
-        uint32_t keep_records_days, keep_ended_days;    /* 0: for ever */
+        uint32_t keep_records_days, keep_ended_days;    /* where the policy does not say; */
+                                        /* 0: for ever */
+        int64_t prune_every_ms;         /* what is older goes so often; for the first time 10 */
+                                        /* minutes after the start, or earlier */
         uint64_t snapshot_records;      /* one every so many records */
         uint32_t nodes_max, workloads_max;      /* of a new store */
         const char *version;

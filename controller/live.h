@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "controller/core.h"
+#include "proto/retention.h"
 
 struct alerts;
 struct attachments;
@@ -34,6 +35,8 @@ struct live {
         struct alerts *alerts;          /* owned */
         const char *version;            /* of this program; its owner sets it. NULL: not known */
         const struct worker *worker;    /* borrowed; NULL: there is none */
+        struct retention keeps;         /* what is kept where the policy does not say; its owner */
+                                        /* sets it. Zero: for ever */
         int64_t lease_ms;
         int64_t (*steady_ms)(void *arg); /* a clock that nobody sets; NULL: the machine's */
         void *steady_arg;
@@ -80,6 +83,13 @@ enum beside { BESIDE_RESERVATION, BESIDE_MAINTENANCE };
 const char *beside_kind(enum beside beside);            /* "Reservation" */
 int live_put_beside(struct live *live, struct act *act, enum beside beside, const char *name,
                     struct document_put *put, struct err *err);
+
+/* ---- what is kept: live_retain.c ---- */
+
+/* What holds now: the policy in force, and where it says nothing `live->keeps`. */
+struct retention live_retention(const struct live *live);
+/* Begins to remove what is older. What core_retain() returns. */
+int live_retain(struct live *live, struct err *err);
 
 /* ---- nodes: live_nodes.c ---- */
 

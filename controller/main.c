@@ -45,7 +45,8 @@ static const char help[] =
         "                        crash (default 60s; 0s: it may take any)\n"
         "  --requests-per-s N    most of one peer, with bursts above it; 0: any number (default 2000)\n"
         "  --keep-records DAYS   of the log, before the newest snapshot; 0: for ever (default 30)\n"
-        "  --keep-ended DAYS     what has ended is known for so long; 0: for ever (default 90)\n"
+        "  --keep-ended DAYS     what has ended is known for so long; 0: for ever (default 90);\n"
+        "                        both where the policy's 'retention' does not say\n"
         "  --snapshot-every N    a snapshot every so many records of the log (default 200000)\n"
         "  --no-worker           no process beside it that plans prices and foretells starts\n"
         "  --worker-memory MIB   most memory that that process may hold (default 2048)\n"
@@ -66,8 +67,8 @@ enum {
         OPTION_TICK, OPTION_LEASE, OPTION_DECIDE,
         OPTION_REQUESTS, OPTION_SNAPSHOT, OPTION_NODES, OPTION_WORKLOADS, OPTION_HELP,
         OPTION_VERSION, OPTION_TLS_CERT, OPTION_TLS_KEY, OPTION_CLIENT_CA,
-        OPTION_KEEP_RECORDS, OPTION_KEEP_ENDED, OPTION_NODE_CERTIFICATES, OPTION_NO_WORKER,
-        OPTION_WORKER_MEMORY, OPTION_WORKER_PROGRAM, OPTION_WORKER_SILENCE
+        OPTION_KEEP_RECORDS, OPTION_KEEP_ENDED, OPTION_PRUNE, OPTION_NODE_CERTIFICATES,
+        OPTION_NO_WORKER, OPTION_WORKER_MEMORY, OPTION_WORKER_PROGRAM, OPTION_WORKER_SILENCE
 };
 
 static int wrong(const struct err *err)
@@ -150,6 +151,9 @@ static int take_option(int option, const char *value, struct daemon_options *opt
                 rc = num_u64(value, 0, RETAIN_DAYS_MAX, &number, err);
                 options->keep_ended_days = (uint32_t)number;
                 break;
+        case OPTION_PRUNE:
+                rc = num_duration_ms(value, 100, 86400000, &options->prune_every_ms, err);
+                break;
         case OPTION_SNAPSHOT:
                 rc = num_u64(value, 100, UINT64_C(1) << 40, &options->snapshot_records, err);
                 break;
@@ -190,6 +194,8 @@ int main(int argc, char **argv)
                 {"requests-per-s", required_argument, NULL, OPTION_REQUESTS},
                 {"keep-records", required_argument, NULL, OPTION_KEEP_RECORDS},
                 {"keep-ended", required_argument, NULL, OPTION_KEEP_ENDED},
+                /* Not in the help: for tests/retention_check.py. */
+                {"prune-every-for-tests", required_argument, NULL, OPTION_PRUNE},
                 {"snapshot-every", required_argument, NULL, OPTION_SNAPSHOT},
                 {"nodes-max", required_argument, NULL, OPTION_NODES},
                 {"workloads-max", required_argument, NULL, OPTION_WORKLOADS},
@@ -205,6 +211,7 @@ int main(int argc, char **argv)
                                          .requests_per_s = 2000,
                                          .keep_records_days = RETAIN_RECORD_DAYS,
                                          .keep_ended_days = RETAIN_OBJECT_DAYS,
+                                         .prune_every_ms = 86400000,
                                          .snapshot_records = 200000,
                                          .nodes_max = 16384,
                                          .workloads_max = 200000,

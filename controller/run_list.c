@@ -26,7 +26,8 @@ static json_t *copy_or_null(const json_t *object, const char *key)
 /* Name by name, of as many members as are kept. */
 static json_t *nodes_then(const json_t *kept)
 {
-        const json_t *nodes = json_object_get(kept, "nodes"), *spans = json_object_get(kept, "spans");
+        const json_t *nodes = json_object_get(kept, "nodes");
+        const json_t *spans = json_object_get(kept, "spans");
         json_t *list = json_array();
 
         for (size_t n = 0; n < json_array_size(nodes); n++) {

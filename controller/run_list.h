@@ -18,9 +18,9 @@ struct object;
 #define RUN_NEWEST INT64_C(0)
 
 /* Of its row, the oldest first: [{"run", "epoch", "started", "ended", "cause", "exit_code",
- * "signal", "members", "nodes"}]. "members": how many; "nodes" by member, of runs that have ended as
- * far as they are kept (ending.h). "ended" and what follows from it are null of the present one. The caller's; NULL:
- * out of memory. */
+ * "signal", "members", "nodes"}]. "members": how many; "nodes" by member, of runs that have ended
+ * as far as they are kept (ending.h). "ended" and what follows from it are null of the present one.
+ * The caller's; NULL: out of memory. */
 json_t *run_list(const struct live *live, const struct object *object);
 
 /* False: a run of it has just ended, and the list lacks it, since that is not durable yet. */

@@ -99,6 +99,23 @@ static json_t *frozen_planes(const struct state *state)
         return names;
 }
 
+static json_t *retention_of(const struct live *live)
+{
+        const struct policy_doc *policy = core_policy(live->core);
+        const struct retention keeps = live_retention(live);
+        json_t *json = json_object(), *said = json_array();
+
+        for (unsigned k = 0; k < RETENTIONS_END; k++) {
+                char text[RETENTION_TEXT_MAX];
+                view_set(json, retention_words[k],
+                         json_string(retention_text(&keeps, (enum retention_kind)k, text)));
+                if (policy && policy->retention.spans[k] != RETENTION_UNSAID)
+                        (void)json_array_append_new(said, json_string(retention_words[k]));
+        }
+        view_set(json, "by_policy", said);
+        return json;
+}
+
 json_t *view_pool(struct live *live, bool sees_all)
 {
         const struct state *state = core_state(live->core);
@@ -133,6 +150,7 @@ json_t *view_pool(struct live *live, bool sees_all)
         view_set(json, "plan", plan_of(live));
         view_set(json, "policy_revision", json_integer((json_int_t)core_policy_revision(live->core)));
         view_set(json, "pool_revision", json_integer((json_int_t)live->pool_revision));
+        view_set(json, "retention", retention_of(live));
         if (sees_all)
                 view_set(json, "alerts", count_alerts(live));
         return json;

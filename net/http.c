@@ -17,8 +17,7 @@
 /* For the answer's headers and pieces of streams, in the memory MHD has per connection. */
 #define ANSWER_POOL_BYTES 4096
 #define RUNS_PER_TURN     8
-#define SEND_PARTS        16 /* of the time of a loop that is busy, streams may have one */
-#define SEND_NS           500000 /* at one go */
+#define SEND_NS           500000 /* that streams send at one go */
 #define PRIORITIES        "NORMAL:-VERS-ALL:+VERS-TLS1.3"
 
 const struct http_limits http_limits_default = {
@@ -28,6 +27,7 @@ const struct http_limits http_limits_default = {
         .peer_connections_max = 4096,
         .streams_max = 4096,
         .stream_bytes_max = 1 << 20,
+        .stream_parts = 16,
         .rate_per_s = 2000,
         .rate_burst = 4000,
         .request_ms_max = 15000,
@@ -297,7 +297,7 @@ static int check_limits(const struct http_limits *limits, struct err *err)
 {
         if (limits->body_bytes_max == 0 || limits->header_bytes_max < 1024 ||
             limits->connections_max == 0 || limits->peer_connections_max == 0 ||
-            limits->stream_bytes_max == 0)
+            limits->stream_bytes_max == 0 || limits->stream_parts == 0)
                 return err_set(err, ERR_INPUT,
                                "limits of connections, body and streams must be above 0, headers "
                                "at least 1024 bytes");
@@ -346,7 +346,7 @@ static void start_timers(struct http_server *server)
         uv_timer_init(server->loop, &server->send);
         server->sweep.data = server->again.data = server->send.data = server;
         server->handles += 3;
-        share_init(&server->send_share, server->loop, SEND_PARTS, SEND_NS);
+        share_init(&server->send_share, server->loop, server->limits.stream_parts, SEND_NS);
         uv_timer_start(&server->sweep, http_sweep, period_ms, period_ms);
 }
 

@@ -69,6 +69,8 @@ struct http_limits {
         uint32_t peer_connections_max; /* of one peer */
         uint32_t streams_max;
         uint32_t stream_bytes_max;       /* waiting in one stream; more, and it is cut */
+        uint32_t stream_parts;           /* of the loop's time, streams have one to send in, and a
+                                            little of what is idle (share.h); 1: all of it */
         uint32_t rate_per_s, rate_burst; /* requests of one peer; rate_per_s 0: any number */
         int64_t request_ms_max;          /* from the first line (of a new connection: from its
                                             start) to the end of the body */

@@ -178,7 +178,9 @@ void http_send_again(uv_timer_t *timer)
                 blocked = serve(server) ? 0 : blocked + 1;
         share_spend(&server->send_share, now_ns - begin_ns);
         if (server->sending_count > 0)
-                start_timer(server, blocked >= server->sending_count ? BLOCKED_MS : WAIT_MS);
+                start_timer(server, blocked >= server->sending_count    ? BLOCKED_MS
+                                    : server->limits.stream_parts == 1 ? 0
+                                                                       : WAIT_MS);
 }
 
 /* What can go at once does: a few watchers need not wait for a timer. */

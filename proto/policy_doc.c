@@ -276,7 +276,7 @@ static int read_root(struct policy_reader *reader, const struct doc_node *root, 
         static const char *const keys[] = {
                 "kind",  "preset", "rules",   "classes",      "default_class",
                 "trust", "data",   "tenants", "reservations", "principals",
-                "alerts",
+                "alerts", "retention",
         };
         static const char *const kinds[] = {"Policy"};
         struct tenancy *tenancy = reader->tenancy;
@@ -302,7 +302,8 @@ static int read_root(struct policy_reader *reader, const struct doc_node *root, 
         if ((rc = policy_read_labels(reader, doc_get(root, "data"), err)) < 0 ||
             (rc = policy_read_reservations(reader, root, err)) < 0 ||
             (rc = policy_read_principals(reader, root, err)) < 0 ||
-            (rc = policy_read_alerts(&tenancy->alerts, doc_get(root, "alerts"), err)) < 0)
+            (rc = policy_read_alerts(&tenancy->alerts, doc_get(root, "alerts"), err)) < 0 ||
+            (rc = retention_read(doc_get(root, "retention"), &reader->policy->retention, err)) < 0)
                 return rc;
         tenancy_settle(tenancy);
         return policy_check(reader, root, err);

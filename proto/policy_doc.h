@@ -7,6 +7,7 @@
 #pragma once
 
 #include "engine/tenancy.h"
+#include "proto/retention.h"
 
 struct doc_node;
 struct model_table;
@@ -22,6 +23,7 @@ struct policy_warning {
 
 struct policy_doc {
         struct tenancy *tenancy;
+        struct retention retention;     /* the engine needs none of it */
         uint32_t warnings_count;
         struct policy_warning warnings[POLICY_WARNINGS_MAX];
 };

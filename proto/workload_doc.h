@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "engine/need.h"
 #include "engine/tenancy.h"
 
@@ -19,6 +21,7 @@ struct vocab;
 #define WORKLOAD_RETRIES_MAX 100
 #define WORKLOAD_WORDS_MAX   1024       /* of a command; and of variables, secrets */
 #define WORKLOAD_TEXT_MAX    32768      /* one word of a command, one value */
+#define WORKLOAD_SECRET_MAX  128        /* bytes of a secret's name */
 
 struct workload_run {
         uint32_t command_count, env_count, secrets_count;
@@ -67,9 +70,14 @@ struct workload_doc {
 };
 
 /* 0, -ERR_INPUT, -ERR_RANGE, -ERR_NOT_FOUND, -ERR_FULL (vocabulary), -ERR_NOMEM with file:line.
- * `tenancy` may be NULL; else tenant, class and data label must be in it. *ret_workload is freed
- * by workload_doc_free(). */
+ * `tenancy` may be NULL, for what was taken before; else tenant, class and data label must be in
+ * it, and secrets have names that a node may hold. *ret_workload is freed by workload_doc_free().
+ */
 int workload_doc_decode(const struct doc_node *root, const struct model_table *models,
                         const struct tenancy *tenancy, struct vocab *vocab,
                         struct workload_doc **ret_workload, struct err *err);
 void workload_doc_free(struct workload_doc *workload);  /* NULL is fine */
+
+/* Whether a secret may be called so: letters, digits, '_', '-', and '.', which is not the first.
+ * Nodes have it as the name of a file. */
+bool workload_is_secret(const char *name);

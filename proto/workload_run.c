@@ -167,6 +167,34 @@ static int read_words(struct workload_doc *workload, const struct doc_node *list
         return 0;
 }
 
+bool workload_is_secret(const char *name)
+{
+        static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_-."
+                                      "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+        size_t length = strlen(name);
+
+        return length > 0 && length <= WORKLOAD_SECRET_MAX && name[0] != '.' &&
+               strspn(name, allowed) == length;
+}
+
+static int check_secrets(const struct doc_node *list, struct err *err)
+{
+        if (!list)
+                return 0;
+        DOC_EACH(node, list) {
+                const char *name = NULL;
+                int rc = doc_text(node, 1, WORKLOAD_TEXT_MAX, &name, err);
+                if (rc < 0)
+                        return rc;
+                if (!workload_is_secret(name))
+                        return doc_fail(node, err,
+                                        "is no name of a secret; write up to %d letters, digits, "
+                                        "'_', '-' and '.', which is not the first",
+                                        WORKLOAD_SECRET_MAX);
+        }
+        return 0;
+}
+
 static bool is_variable(const char *name)
 {
         bool fits = *name && !(*name >= '0' && *name <= '9');
@@ -300,6 +328,7 @@ static int check_service(const struct workload_doc *workload, const struct doc_n
 int workload_read_run(struct workload_reader *reader, const struct doc_node *root, struct err *err)
 {
         struct workload_doc *workload = reader->workload;
+        const struct doc_node *run = doc_get(root, "run");
         int rc;
 
         if ((rc = doc_duration_ms(doc_get(root, "time_limit"), SECOND_MS, YEAR_MS,
@@ -310,7 +339,8 @@ int workload_read_run(struct workload_reader *reader, const struct doc_node *roo
             (rc = read_array(doc_get(root, "array"), workload, err)) < 0 ||
             (rc = doc_u32(doc_get(root, "retries"), 0, WORKLOAD_RETRIES_MAX, &workload->retries,
                           err)) < 0 ||
-            (rc = read_run(workload, doc_get(root, "run"), err)) < 0 ||
+            (rc = read_run(workload, run, err)) < 0 ||
+            (reader->tenancy && run && (rc = check_secrets(doc_get(run, "secrets"), err)) < 0) ||
             (rc = read_service(workload, doc_get(root, "service"), err)) < 0 ||
             (rc = doc_copy(doc_get(root, "artifact"), workload->artifact, sizeof workload->artifact,
                            err)) < 0 ||

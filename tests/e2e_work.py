@@ -1,10 +1,11 @@
 """Stories of work that runs: jobs, gangs, shares, arrays, services, and how they end."""
+import hashlib
 import os
 import signal
 import subprocess
 import time
 
-from e2e_story import BEATS, Story, check
+from e2e_story import BEATS, PRELUDE, Story, check
 from live_pool import until
 
 
@@ -38,6 +39,68 @@ def story_submit_and_wait(programs, folder):
         it.pool.berth("cancel", "gone")
         check(waiting.wait(60) == 6, "the end of cancelled work")
         check("cancelled" in waiting.stderr.read(), "it does not say so")
+
+
+def files_with(folder, text, but):
+    """The files below it that hold the text, but for those below `but`."""
+    found = []
+    for place, _, names in os.walk(folder):
+        for path in (os.path.join(place, name) for name in names):
+            if os.path.isfile(path) and not path.startswith(but):
+                with open(path, "rb") as file:
+                    if text.encode() in file.read():
+                        found.append(path)
+    return found
+
+
+def story_secrets(programs, folder):
+    """Work reads the secrets that it names and the node holds; they are written nowhere."""
+    first, second = "korrekt-pferd-batterie-1", "korrekt-pferd-batterie-2"
+    look = (r'secret=$BERTH_SECRETS/hf-token; say size $(wc -c <"$secret"); '
+            r'say sum $(sha256sum <"$secret"); ')
+    with Story(programs, folder) as it:
+        def submit(name, script):
+            it.submit(name, run={"command": ["sh", "-c", PRELUDE + script],
+                                 "secrets": ["hf-token"], "env": {"JOBS": it.pool.jobs}})
+
+        def nowhere():
+            for secret in (first, second):
+                held = files_with(folder, secret, it.pool.path("secrets-"))
+                check(not held, f"the secret stands in {held}")
+
+        def sums(name):
+            return [row[2] for row in it.wait_said(name, "sum")]
+
+        submit("before", look)
+        said = it.wait("before", "failed")["reason"]
+        check("node n1 has no secret 'hf-token' for account" in said, said)
+        check(not it.said("before"), "it ran without its secret")
+        it.pool.put_secret("n1", "hf-token", first)
+        submit("reads", look + BEATS)
+        check(sums("reads") == [hashlib.sha256(first.encode()).hexdigest()], "another secret")
+        it.wait("reads", "running")
+        beside = it.pool.berth("attach", "reads", "--", "sh", "-c",
+                               'cat "$BERTH_SECRETS/hf-token" | sha256sum')
+        check(beside.split()[0] == sums("reads")[0], f"a program beside it reads {beside}")
+        it.pool.agents["n1"].end(signal.SIGKILL)
+        it.pool.put_secret("n1", "hf-token", second)
+        it.pool.agents["n1"].start()
+        it.pool.berth("restart", "reads", "--reason", "a new token")
+        after = until(lambda: sums("reads")[1:], "it starts again")
+        check(after == [hashlib.sha256(second.encode()).hexdigest()], "not the new secret")
+        it.wait("reads", "running")
+        nowhere()
+        it.go("reads")
+        it.wait("reads", "succeeded")
+        status = it.pool.ask("POST", "/v1/workloads", {
+            "kind": "Workload", "name": "wrong", "tenant": "lab", "each": {"devices": 1},
+            "run": {"command": ["true"], "secrets": ["../hf-token"]}})
+        check(status[0] == 400 and "no name of a secret" in status[1]["detail"], str(status))
+        nowhere()
+        it.pool.kill_berthd(signal.SIGTERM)     # the store is in its file now
+        nowhere()
+        check(files_with(folder, "hf-token", it.pool.path("secrets-")), "nothing was looked at")
+        it.pool.start_berthd()
 
 
 def story_gang(programs, folder):

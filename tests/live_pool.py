@@ -6,6 +6,7 @@ carries JOBS in its environment, a folder of the pool: that is how what is left 
 import http.client
 import json
 import os
+import pwd
 import signal
 import subprocess
 import time
@@ -86,7 +87,7 @@ class Pool:
         self.agents = {node: Child(self.path(f"agent-{node}.log"), [
             programs["berth-agent"], "--url", self.url, "--node", node, "--pool",
             self.path("pool.yaml"), "--state", self.path(f"agent-{node}"), "--runs-as", "self",
-            "--cgroup", "none"]) for node in nodes}
+            "--cgroup", "none", "--secrets", self.path(f"secrets-{node}")]) for node in nodes}
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -95,6 +96,18 @@ class Pool:
         with open(self.path(name), "w", encoding="utf-8") as file:
             file.write(text)
         return self.path(name)
+
+    def put_secret(self, node, name, text):
+        """As its operator does; it is new for whoever starts from now on."""
+        folder = self.path(os.path.join(f"secrets-{node}",
+                                        pwd.getpwuid(os.geteuid()).pw_name))
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        os.chmod(self.path(f"secrets-{node}"), 0o700)
+        path = os.path.join(folder, name)
+        with open(os.open(path + ".new", os.O_WRONLY | os.O_CREAT, 0o600), "w",
+                  encoding="utf-8") as file:
+            file.write(text)
+        os.rename(path + ".new", path)
 
     # ---- its processes ----
 

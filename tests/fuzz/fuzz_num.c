@@ -68,6 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         static const struct unit rates[] = {{"Mb", 1}, {"Gb", 1000}, {"Tb", 1000000}, {0}};
         static const struct unit times[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000},
                                             {"d", 86400000}, {0}};
+        static const struct unit months[] = {{"mo", 1}, {"y", 12}, {0}};
         static const struct unit cores[] = {{"", 1000}, {"m", 1}, {0}};
         char text[20];
         if (size >= sizeof text)
@@ -95,6 +96,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 check(rc, value, text, rates, &err);
                 rc = num_duration_ms(text, 0, INT64_MAX, &number, &err);
                 check(rc, (uint64_t)number, text, times, &err);
+                rc = num_months(text, 0, INT64_MAX, &value, &err);
+                check(rc, value, text, months, &err);
         }
         rc = num_cpu_milli(text, 0, INT64_MAX, &value, &err);
         check(rc, value, text, cores, &err);

@@ -138,10 +138,22 @@ static void check_people(const struct tenancy *tenancy)
         }
 }
 
+static void check_retention(const struct retention *of)
+{
+        uint32_t months = of->spans[RETENTION_REVIEW];
+
+        for (unsigned k = 0; k < RETENTIONS_END; k++)
+                assert(of->spans[k] == RETENTION_UNSAID || of->spans[k] <= RETENTION_DAYS_MAX);
+        assert(months == RETENTION_UNSAID || months == RETENTION_FOR_EVER ||
+               (months >= RETENTION_MONTHS_MIN && months <= RETENTION_MONTHS_MAX));
+}
+
 static void check_policy(const struct policy_doc *policy, const struct pool_doc *pool)
 {
         const struct tenancy *tenancy = policy->tenancy;
         uint64_t all = 0;
+
+        check_retention(&policy->retention);
 
         assert(tenancy->tenants_count >= 1 && tenancy->classes_count >= 1);
         for (uint32_t i = 0; i < tenancy->tenants_count; i++) {

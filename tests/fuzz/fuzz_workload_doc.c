@@ -18,6 +18,15 @@ static void check_text(const char *text, size_t size)
         assert(memchr(text, '\0', size));
 }
 
+/* What a node takes for a name can lead nowhere but into its folder. */
+static void check_secret(const char *name)
+{
+        assert(name[0] != '\0');
+        if (workload_is_secret(name))
+                assert(!strchr(name, '/') && name[0] != '.' &&
+                       strlen(name) <= WORKLOAD_SECRET_MAX);
+}
+
 static void check_run(const struct workload_run *run)
 {
         for (uint32_t i = 0; i < run->command_count; i++)
@@ -29,7 +38,7 @@ static void check_run(const struct workload_run *run)
                 assert(run->env_values[i]);
         }
         for (uint32_t i = 0; i < run->secrets_count; i++)
-                assert(run->secrets[i][0] != '\0');
+                check_secret(run->secrets[i]);
         assert(!run->workdir || run->workdir[0] == '/');
 }
 

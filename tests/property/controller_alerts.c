@@ -14,6 +14,7 @@
 #define STALE_MS 20000                  /* as sim_alert_rules says */
 #define CLEAR_MS 5000
 #define LOOKS_MS 6000                   /* two looks, and what a step leaves open */
+#define EXACT_MS 1000                   /* the controller's clock is a slice behind */
 #define JUMP_MS  130000                 /* so far a clock can be put back, and a look more */
 
 const char sim_alert_rules[] =
@@ -143,7 +144,7 @@ void law_heard(struct sim *sim, unsigned m)
 {
         struct machine *machine = &sim->machines[m];
 
-        if (sim->now_ms - machine->heard_ms >= STALE_MS)
+        if (sim->now_ms - machine->heard_ms >= STALE_MS - EXACT_MS)
                 machine->fresh_ms = sim->now_ms;
         machine->heard_ms = sim->now_ms;
 }
@@ -173,7 +174,8 @@ static void look_at_machine(struct sim *sim, unsigned m)
                          machine->name, silent_ms);
         int64_t well_ms = sim->now_ms - later(later(sim->up_ms, machine->fresh_ms),
                                               machine->described_ms);
-        if (machine->heard_ms > sim->up_ms && sim->now_ms - machine->heard_ms < STALE_MS &&
+        if (machine->heard_ms > sim->up_ms &&
+            sim->now_ms - machine->heard_ms < STALE_MS - EXACT_MS &&
             well_ms >= STALE_MS + CLEAR_MS + LOOKS_MS &&
             sim->now_ms - sim->jumped_ms > JUMP_MS && fires)
                 sim_fail(sim, "%s is heard of for %" PRId64 " ms, and its alert fires still",

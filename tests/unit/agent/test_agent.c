@@ -52,7 +52,7 @@ static void what_cannot_be_started_is_refused_with_the_reason(void **state)
                 {"\"command\": [\"/no/such/program\"]", "program '/no/such/program': No such file"},
                 {"\"command\": [\"true\"], \"workdir\": \"/no/such/folder\"", "workdir '/no/such"},
                 {"\"command\": [\"true\"], \"workdir\": \"relative\"", "is not absolute"},
-                {"\"command\": [\"true\"], \"secrets\": [\"hf-token\"]", "secret 'hf-token'"},
+                {"\"command\": [\"true\"], \"secrets\": [\"hf-token\"]", "node n1 has no secret 'hf-token'"},
                 {"\"command\": [\"true\"], \"devices\": [{\"index\": 9}]", "no device 9"},
                 {"\"command\": [\"true\"], \"devices\": [{\"index\": 2}]", "device 2 is broken"},
                 {"\"command\": [\"true\"], \"stop\": {\"cause\": \"x\", \"until\": "

@@ -32,9 +32,10 @@ bool world_is_agent(int argc, char **argv, int *ret_code)
         /* agent FOLDER URL RUNS_AS STOPS CAGES ALLOWED */
         if (argc != 8 || !str_equal(argv[1], "agent"))
                 return false;
-        char state[100], broken[120];
+        char state[100], broken[120], secrets[120];
         snprintf(state, sizeof state, "%s/state", argv[2]);
         snprintf(broken, sizeof broken, "%s/broken", argv[2]);
+        snprintf(secrets, sizeof secrets, "%s/secrets", argv[2]);
         struct device_sim_setup sim = {"n1", "H100-80", 81920, WORLD_DEVICES, 0, broken};
         struct agent_setup setup = {
                 .client.url = argv[3],
@@ -44,6 +45,7 @@ bool world_is_agent(int argc, char **argv, int *ret_code)
                 .program = getenv("BERTH_AGENT"),
                 .runs_as = argv[4][0] ? argv[4] : NULL,
                 .allowed = argv[7][0] ? argv[7] : NULL,
+                .secrets = secrets,
                 .stops_runs = argv[5][0] == '1',
                 .cgroup = argv[6][0] == '1' ? NULL : "none",
                 .kill_after_ms = WORLD_KILL_MS,

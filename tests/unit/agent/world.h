@@ -15,7 +15,7 @@
 #define WORLD_DEVICES 4
 
 struct world {
-        char folder[64]; /* /tmp/...; the agent's state is in state/ */
+        char folder[64]; /* /tmp/...; the agent's state/ and secrets/ in it */
         char url[100];
         struct controller *controller;
         pid_t agent;         /* 0 = none runs */

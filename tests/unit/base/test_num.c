@@ -139,6 +139,16 @@ static void numbers_are_exact_or_refused_with_a_sentence(void **state)
                 {duration, "9223372036854775807ms", 0, UINT64_MAX, 0, INT64_MAX, NULL},
                 {duration, "9223372036854775808ms", 0, UINT64_MAX, -ERR_RANGE, 0, "write 0 to 92"},
                 {duration, "0.0000000001d", 0, UINT64_MAX, -ERR_INPUT, 0, "more than 9 digits"},
+                {num_months, "13mo", 0, UINT64_MAX, 0, 13, NULL},
+                {num_months, "2y", 13, 24, 0, 24, NULL},
+                {num_months, "1.5y", 0, 24, 0, 18, NULL},
+                {num_months, "0", 0, 24, 0, 0, NULL},
+                {num_months, "25mo", 13, 24, -ERR_RANGE, 0, "write 13mo to 24mo"},
+                {num_months, "1.5mo", 0, 24, -ERR_INPUT, 0, "is not a whole number of months"},
+                {num_months, "13", 0, 24, -ERR_INPUT, 0, "'13' has no unit; write for example "
+                                                         "13mo"},
+                {num_months, "13m", 0, 24, -ERR_INPUT, 0, "is not a number of months"},
+                {num_months, "1600000000000000000y", 0, UINT64_MAX, -ERR_RANGE, 0, "out of range"},
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
                 struct err err = {0};

@@ -189,6 +189,18 @@ static void each_change_is_a_sentence(void **state)
                 {"trust: {x: {}, y: {}}\ntenants: {a: {}}",
                  "trust: {y: {}, x: {with: [y]}}\ntenants: {a: {}}",
                  "trust: work of y and x may now share a device"},
+                {"tenants: {a: {}}\nretention: {ended: 90d}",
+                 "tenants: {a: {}}\nretention: {ended: 30d}",
+                 "retention: ended becomes 30d; it was 90d; what is older goes within a day, and "
+                 "no rollback brings it back\n"},
+                {"tenants: {a: {}}\nretention: {ended: 30d}",
+                 "tenants: {a: {}}\nretention: {ended: 90d}",
+                 "retention: ended becomes 90d; it was 30d\n"},
+                {"tenants: {a: {}}\nretention: {review: unlimited}",
+                 "tenants: {a: {}}\nretention: {review: 2y}",
+                 "retention: review becomes 24mo; it was unlimited; what is older"},
+                {"tenants: {a: {}}\nretention: {records: 10d}", "tenants: {a: {}}",
+                 "retention: records becomes what berthd was started with; it was 10d\n"},
                 {"trust: {y: {}}\ntenants: {a: {}}", "trust: {y: {}}\ntenants: {a: {}}",
                  "nothing changes for anybody"},
         };
@@ -202,7 +214,7 @@ static void each_change_is_a_sentence(void **state)
                 size_t size = 0;
                 FILE *file = open_memstream(&out, &size);
                 assert_non_null(file);
-                unsigned lines = policy_print_diff(before->tenancy, after->tenancy, models, file);
+                unsigned lines = policy_print_diff(before, after, models, file);
                 fclose(file);
                 check_has(out, rows[i].sentence);
                 if (lines > 1)
@@ -240,7 +252,7 @@ static void another_order_is_no_change(void **state)
         FILE *file = open_memstream(&text, &size);
 
         assert_non_null(file);
-        policy_print_diff(before->tenancy, after->tenancy, models, file);
+        policy_print_diff(before, after, models, file);
         fclose(file);
         assert_string_equal(text, "nothing changes for anybody\n");
         free(text);
@@ -273,7 +285,7 @@ static void the_last_of_many_names_counts(void **state)
         FILE *file = open_memstream(&text, &size);
 
         assert_non_null(file);
-        assert_int_equal(policy_print_diff(before->tenancy, after->tenancy, models, file), 2);
+        assert_int_equal(policy_print_diff(before, after, models, file), 2);
         fclose(file);
         check_has(text, "long-name-59; it was ");
         check_has(text, "class x: now in plane ");
@@ -293,8 +305,8 @@ static void another_preset_is_said_in_few_lines(void **state)
         FILE *file = open_memstream(&text, &size);
 
         assert_non_null(file);
-        assert_true(policy_print_diff(equal->tenancy, strict->tenancy, models, file) < 10);
-        assert_true(policy_print_diff(strict->tenancy, equal->tenancy, models, file) < 10);
+        assert_true(policy_print_diff(equal, strict, models, file) < 10);
+        assert_true(policy_print_diff(strict, equal, models, file) < 10);
         fclose(file);
         check_has(text, "a: gets a limit of 1 device on T4");
         check_has(text, "a: may no longer hold models that it is not promised");
@@ -319,6 +331,9 @@ static void the_command_checks_and_compares(void **state)
                  ""},
                 {"policy diff @policy.yaml @policy.yaml", 0, "nothing changes for anybody\n", ""},
                 {"policy check --json @policy.yaml", 0, "\"warnings\": []", ""},
+                {"policy check @policy.yaml", 0, "\nretention\n  records  30d  ", ""},
+                {"policy check @policy-full.yaml", 0, "\n  review   24mo  ", ""},
+                {"policy check @policy.yaml --json", 0, "\"review\": \"13mo\"", ""},
                 {"policy diff @policy.yaml @policy-full.yaml --json", 0,
                  "\"research: weight for any model", ""},
                 {"policy diff @policy.yaml @policy.yaml --json", 0, "\"changes\": []", ""},

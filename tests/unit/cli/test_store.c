@@ -9,7 +9,8 @@ static const char *const files[] = {
         "out",     "err",      "pool.db",     "pool.db-wal", "pool.db-shm", "pool.db.lock",
         "pool.db.key", "x.export", "new.db",  "new.db.key",  "new.db.lock", "copy.db", "bad.export",
         "p.yaml",  "q.yaml",   "found.json",  "new.db-wal",  "new.db-shm",  "bad.db",
-        "bad.db-wal", "bad.db-shm", "other.db", "copy.db-wal", "copy.db-shm",
+        "bad.db-wal", "bad.db-shm", "kept.db", "kept.db.key", "kept.db.lock",
+        "other.db", "copy.db-wal", "copy.db-shm",
 };
 
 static const char policy_text[] = "kind: Policy\npreset: protected\ntenants: {a: {}, b: {}}\n";
@@ -176,12 +177,71 @@ static void a_store_shrinks_behind_a_signed_head_and_is_replayed_from_its_snapsh
         check_rows(rows, ARRAY_LEN(rows), path_of(""));
 }
 
+static void put_policy_row(const char *body)
+{
+        char sql[256];
+        sqlite3 *db;
+        snprintf(sql, sizeof sql, "UPDATE objects SET body = CAST('%s' AS BLOB) WHERE kind = 2",
+                 body);
+        assert_int_equal(sqlite3_open(path_of("pool.db"), &db), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_changes(db), 1);
+        sqlite3_close(db);
+}
+
+static void a_store_shrinks_by_the_policy_in_it(void **state)
+{
+        (void)state;
+        struct log_world world;
+        unlink(path_of("pool.db"));
+        unlink(path_of("pool.db-wal"));
+        live();
+        log_world_open(&world, path_of("pool.db"), 4);
+        world.now_ms = LOG_WORLD_START_MS + 5 * INT64_C(86400000);
+        world.revision = 1;             /* of live() */
+        log_world_policy(&world, "kind: Policy\npreset: protected\ntenants: {a: {}, b: {}}\n"
+                                 "retention: {records: 2d, review: unlimited}\n");
+        log_world_snapshot(&world);
+        log_world_close(&world);
+        const struct child_row rows[] = {
+                {"store compact @pool.db -q --records 0", 0,
+                 "kept: records unlimited (--records), ended 90d, review unlimited (policy, "
+                 "revision 2)\nall records stay", ""},
+                {"store compact @pool.db -q", 0,
+                 "kept: records 2d (policy, revision 2), ended 90d, review unlimited (policy, "
+                 "revision 2)\nthe log begins behind record 100;", ""},
+                {"store compact @pool.db -q --json", 0, "\"by\": \"policy\"", ""},
+                {"store check @pool.db", 0, "1 heads", ""},
+        };
+        check_rows(rows, ARRAY_LEN(rows), path_of(""));
+}
+
+static void a_policy_that_cannot_be_read_is_named_and_can_be_passed_over(void **state)
+{
+        (void)state;
+        unlink(path_of("pool.db"));
+        unlink(path_of("pool.db-wal"));
+        live();
+        put_policy_row("kind: Policy\nretention: {records: some}");
+        const struct child_row rows[] = {
+                {"store compact @pool.db -q", 2, "",
+                 "revision 1 of the policy in the store (say --records, --objects and --usage, and "
+                 "it is not asked): policy:2: field"},
+                {"store compact @pool.db -q --records 3 --usage 13", 2, "", "it is not asked"},
+                {"store compact @pool.db -q --records 3 --usage 13 --objects 9", 0,
+                 "kept: records 3d (--records), ended 9d (--objects), review 13mo (--usage)", ""},
+        };
+        check_rows(rows, ARRAY_LEN(rows), path_of(""));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_store_is_checked_exported_imported_copied_and_shrunk),
                 cmocka_unit_test(what_is_damaged_is_found),
                 cmocka_unit_test(a_call_that_cannot_be_meant_says_the_way_out),
+                cmocka_unit_test(a_store_shrinks_by_the_policy_in_it),
+                cmocka_unit_test(a_policy_that_cannot_be_read_is_named_and_can_be_passed_over),
                 cmocka_unit_test(
                         a_store_shrinks_behind_a_signed_head_and_is_replayed_from_its_snapshot),
         };

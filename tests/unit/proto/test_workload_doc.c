@@ -276,6 +276,9 @@ static void names_are_held_against_the_policy(void **state)
                  "the policy has no class 'traning'; did you"},
                 {"tenant: research\n", "the policy has no default_class"},
                 {"tenant: research\nclass: batch\ndata: open\n", "no data label 'open'; "},
+                {"tenant: research\nclass: batch\nrun: {secrets: [hf-token, a/b]}\n",
+                 "is no name of a secret; write"},
+                {"tenant: research\nclass: batch\nrun: {secrets: [hf-token]}\n", NULL},
         };
         const char *policy_text = "kind: Policy\npreset: equal\ndata: {secret: {}}\n"
                                   "tenants: {research: {}}\n";
@@ -320,9 +323,33 @@ static void no_memory_is_an_error_at_every_step(void **state)
         }
 }
 
+static void secrets_have_names_that_a_node_may_hold(void **state)
+{
+        (void)state;
+        char longest[WORKLOAD_SECRET_MAX + 2];
+        static const struct {
+                const char *name;
+                bool fits;
+        } rows[] = {
+                {"hf-token", true}, {"a", true},      {"A_b.c-9", true}, {"a..b", true},
+                {"", false},        {".", false},     {"..", false},     {".hidden", false},
+                {"a/b", false},     {"../a", false},  {"/a", false},     {"a b", false},
+                {"a\n", false},     {"\xc3\xa4", false},
+        };
+
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+                assert_int_equal(workload_is_secret(rows[i].name), rows[i].fits);
+        memset(longest, 'a', sizeof longest - 1);
+        longest[WORKLOAD_SECRET_MAX + 1] = '\0';
+        assert_false(workload_is_secret(longest));
+        longest[WORKLOAD_SECRET_MAX] = '\0';
+        assert_true(workload_is_secret(longest));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(secrets_have_names_that_a_node_may_hold),
                 cmocka_unit_test(the_job_of_the_manual_is_read),
                 cmocka_unit_test(a_service_is_read),
                 cmocka_unit_test(what_is_asked_decides_the_form_of_the_need),
