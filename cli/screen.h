@@ -48,5 +48,9 @@ const char *screen_off(const struct screen *screen, enum tone tone);
  * word that is wider stays whole. */
 void screen_put_wrapped(const char *text, size_t size, size_t width, FILE *file);
 
+/* Writes one line of fields with two blanks between them, broken there, and goes on `hang` columns
+ * deep. Tones in it take no columns. It is terminated, as is what screen_put_wrapped() gets. */
+void screen_put_row(const char *text, size_t size, size_t hang, size_t width, FILE *file);
+
 /* The tone of a workload's state, or of a node's. */
 enum tone screen_state_tone(const char *state);

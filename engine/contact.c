@@ -54,3 +54,11 @@ bool workload_is_torn(const struct state *state, const struct workload *workload
         }
         return false;
 }
+
+bool workload_is_silent(const struct state *state, const struct workload *workload)
+{
+        for (uint32_t at = workload->first_member; at != NONE; at = state->members[at].next)
+                if (node_is_down(&state->nodes[state->members[at].node]))
+                        return true;
+        return false;
+}

@@ -27,5 +27,8 @@ bool workload_ends_with(const struct state *state, const struct workload *worklo
  * What is left of it is to be ended. */
 bool workload_is_torn(const struct state *state, const struct workload *workload);
 
+/* Whether a member of it is on a node that nobody hears of. */
+bool workload_is_silent(const struct state *state, const struct workload *workload);
+
 /* Bit d: the placed member has a part of device d of its node. */
 uint32_t member_devices(const struct state *state, const struct member *member);
