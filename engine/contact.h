@@ -11,6 +11,11 @@
 
 #include "engine/state.h"
 
+/* Whether the placed workload goes on where nobody hears of it: as its class said when it started.
+ * Its agents were told so then, and one that is silent hears of no other policy. Without a policy
+ * it stops: what is lost then is started again. */
+bool workload_continues(const struct state *state, const struct workload *workload);
+
 /* Of a placed member: its node is there; or is silent, and its class lets it continue. */
 bool member_may_run(const struct state *state, const struct member *member);
 
