@@ -142,7 +142,8 @@ static void put_zsh_option(const struct command_option *option, FILE *file)
         fputc('\'', file);
         if (!option->letter)
                 return;
-        fprintf(file, " \\\n            '%s-%c%s[", many, option->letter, needed(option) ? "+" : "");
+        fprintf(file, " \\\n            '%s-%c%s[", many, option->letter,
+                needed(option) ? "+" : "");
         put_help(option->help, "[]:\\", file);
         fputc(']', file);
         if (needed(option))

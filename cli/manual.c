@@ -174,7 +174,8 @@ static int put_command(const struct command *command, FILE *file, struct err *er
 
 /* What a command looks at besides its options, and where. */
 static const char *const environment[][2] = {
-        {"BERTH_URL", "the pool to speak to: unix:/path or https://host:port; goes before contexts"},
+        {"BERTH_URL",
+         "the pool to speak to: unix:/path or https://host:port; goes before contexts"},
         {"BERTH_CA_FILE", "with BERTH_URL: the authority's certificate, whom to believe"},
         {"BERTH_PIN", "with BERTH_URL: the server's public key, sha256//BASE64, instead"},
         {"BERTH_CONTEXT", "the context to use where --context says nothing"},
