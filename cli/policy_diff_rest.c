@@ -333,10 +333,11 @@ void policy_diff_alerts(struct policy_diff *diff)
 
 /* ---- what is kept ---- */
 
+/* Or may be: how berthd was started is not known here. */
 static bool is_shorter(uint32_t span, uint32_t than)
 {
-        return span != RETENTION_UNSAID && span != RETENTION_FOR_EVER &&
-               (than == RETENTION_FOR_EVER || span < than);
+        return span == RETENTION_UNSAID ||
+               (span != RETENTION_FOR_EVER && (than == RETENTION_FOR_EVER || span < than));
 }
 
 void policy_diff_retention(struct policy_diff *diff, const struct retention *old,

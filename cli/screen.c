@@ -112,12 +112,19 @@ static size_t columns_of(const char *text, size_t size)
 }
 
 /* Where what does not fit goes on. *ret_is_row: it is a table's, broken between columns. */
-static size_t hang_of(const char *line, size_t size, bool *ret_is_row)
+static size_t indent_of(const char *line, size_t size)
 {
-        size_t indent = 0, at;
+        size_t indent = 0;
 
         while (indent < size && line[indent] == ' ')
                 indent++;
+        return indent;
+}
+
+static size_t hang_of(const char *line, size_t size, bool *ret_is_row)
+{
+        size_t indent = indent_of(line, size), at;
+
         for (at = indent; at + 1 < size && !(line[at] == ' ' && line[at + 1] == ' '); at++)
                 ;
         *ret_is_row = false;
@@ -158,12 +165,9 @@ static void put_pieces(const char *line, size_t size, size_t hang, bool is_row, 
                 hang = 0;               /* next to nothing would fit behind it */
         fprintf(file, "%.*s\n", (int)length, line);
         while (length < size) {
+                length += indent_of(line + length, size - length);
                 line += length;
                 size -= length;
-                while (size > 0 && *line == ' ') {
-                        line++;
-                        size--;
-                }
                 if (size == 0)
                         return;
                 length = fitting(line, size, width - hang, rest_is_row);
@@ -194,4 +198,40 @@ void screen_put_wrapped(const char *text, size_t size, size_t width, FILE *file)
                 text += length;
                 size -= length;
         }
+}
+
+/* Whether `next` is more of what `line` says: not another command below one that is shown. */
+static bool goes_on(const char *line, size_t size, const char *next, size_t next_size)
+{
+        bool is_row, next_is_row;
+        size_t indent = indent_of(line, size), hang = hang_of(line, size, &is_row);
+
+        return (hang > indent || indent == 0) && !is_row && hang < next_size &&
+               indent_of(next, next_size) == hang &&
+               hang_of(next, next_size, &next_is_row) == hang && !next_is_row;
+}
+
+size_t screen_join_wide(char *text, size_t size, size_t width)
+{
+        size_t line = 0, end = 0;       /* of what is kept; the newest line begins at `line` */
+
+        for (size_t at = 0; at < size;) {
+                const char *next = text + at, *stop = memchr(next, '\n', size - at);
+                size_t next_size = stop ? (size_t)(stop - next) : size - at;
+                at += next_size + (stop != NULL);
+                if (end > line + 1 && columns_of(text + line, end - line - 1) > width &&
+                    goes_on(text + line, end - line - 1, next, next_size)) {
+                        size_t indent = indent_of(next, next_size);
+                        text[end - 1] = ' ';
+                        next += indent;
+                        next_size -= indent;
+                } else {
+                        line = end;
+                }
+                memmove(text + end, next, next_size);
+                end += next_size;
+                if (stop)
+                        text[end++] = '\n';
+        }
+        return end;
 }

@@ -52,5 +52,10 @@ void screen_put_wrapped(const char *text, size_t size, size_t width, FILE *file)
  * deep. Tones in it take no columns. It is terminated, as is what screen_put_wrapped() gets. */
 void screen_put_row(const char *text, size_t size, size_t hang, size_t width, FILE *file);
 
+/* In a text that was laid out by hand: what goes on below a line of more than `width` columns is
+ * put behind it, in place, so that screen_put_wrapped() leaves no short lines. A paragraph goes on
+ * where it began, a second column where it stands. Returns the size. */
+size_t screen_join_wide(char *text, size_t size, size_t width);
+
 /* The tone of a workload's state, or of a node's. */
 enum tone screen_state_tone(const char *state);

@@ -159,7 +159,6 @@ static void apply_node_let_go(struct state *state, uint32_t number)
         state->freed++;
 }
 
-/* Tenants and classes of buckets are indexes of the new policy from now on. */
 /* What runs goes on without contact, or does not, as before: before the policy comes the mark is
  * that, behind it whether it differs from the class. */
 static void mark_contact(struct state *state)
@@ -171,6 +170,7 @@ static void mark_contact(struct state *state)
         }
 }
 
+/* Tenants and classes of buckets are indexes of the new policy from now on. */
 static void apply_policy(struct state *state, struct accounts *accounts)
 {
         mark_contact(state);

@@ -155,7 +155,7 @@ def story_gang_preempted(programs, folder):
 
 def story_controller_dies_in_a_notice(programs, folder):
     """berthd is killed while a notice runs: it is neither repeated nor prolonged, and it holds."""
-    with Story(programs, folder, notice="4s") as it:
+    with Story(programs, folder, notice="9s") as it:
         it.submit("victim", DEAF.replace("'say term'", "'say term; exit 0'"), devices=2,
                   checkpoint=SIGNAL)
         it.wait_said("victim", "beat")

@@ -350,6 +350,33 @@ static void long_lines_are_broken_at_blanks(void **state)
         }
 }
 
+static void what_goes_on_below_a_wide_line_is_put_behind_it(void **state)
+{
+        (void)state;
+        static const struct {
+                const char *text, *joined;
+        } rows[] = {
+                {"", ""},
+                {"as it\nstands\n", "as it\nstands\n"},
+                {"more than twenty columns\nand\nmore\n\nnew\n",
+                 "more than twenty columns and more\n\nnew\n"},
+                {"more than twenty columns\nno end", "more than twenty columns no end"},
+                {"more than twenty columns\n  indented\n",
+                 "more than twenty columns\n  indented\n"},
+                {"more than twenty columns\na  table\n", "more than twenty columns\na  table\n"},
+                {"FILE  more than twenty columns\n      go on\nB  c\n",
+                 "FILE  more than twenty columns go on\nB  c\n"},
+                {"  berth more than twenty columns\n  berth status\n",
+                 "  berth more than twenty columns\n  berth status\n"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                char *text = strdup(rows[i].text);
+                text[screen_join_wide(text, strlen(text), 20)] = '\0';
+                assert_string_equal(text, rows[i].joined);
+                free(text);
+        }
+}
+
 static void long_words_are_cut_between_characters(void **state)
 {
         (void)state;
@@ -379,6 +406,7 @@ int main(void)
                 cmocka_unit_test(a_report_tells_waits_causes_and_losses),
                 cmocka_unit_test(lists_that_are_empty_say_so),
                 cmocka_unit_test(long_lines_are_broken_at_blanks),
+                cmocka_unit_test(what_goes_on_below_a_wide_line_is_put_behind_it),
                 cmocka_unit_test(long_words_are_cut_between_characters),
         };
         setlocale(LC_CTYPE, "C.UTF-8");
