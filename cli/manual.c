@@ -182,6 +182,7 @@ static const char *const environment[][2] = {
         {"BERTH_CONTEXTS", "the file of contexts, instead of the one below"},
         {"BERTH_TOKEN_FILE", "the file that holds the bearer token"},
         {"BERTH_TENANT", "whose work it is where --tenant says nothing"},
+        {"BERTH_COMPLETE_MS", "how long completion in a shell waits for names (300)"},
         {"NO_COLOR", "set to anything: no colours, on terminals too"},
 };
 static const char *const files[][2] = {

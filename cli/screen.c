@@ -102,8 +102,12 @@ static size_t columns_of(const char *text, size_t size)
 {
         size_t columns = 0;
 
-        for (size_t i = 0; i < size; i++)
-                columns += ((unsigned char)text[i] & 0xc0) != 0x80;     /* UTF-8: first bytes */
+        for (size_t i = 0; i < size; i++) {
+                while (i < size && text[i] == '\033')   /* a tone takes none */
+                        i += strcspn(text + i, "m") + 1;
+                if (i < size)
+                        columns += ((unsigned char)text[i] & 0xc0) != 0x80; /* UTF-8 */
+        }
         return columns;
 }
 
@@ -151,10 +155,11 @@ static size_t fitting(const char *text, size_t size, size_t width, bool is_row)
         return size;
 }
 
-static void put_line(const char *line, size_t size, size_t width, FILE *file)
+/* The first line, and what goes on `hang` columns deep; `is_row` of it, `rest_is_row` of the rest. */
+static void put_pieces(const char *line, size_t size, size_t hang, bool is_row, bool rest_is_row,
+                       size_t width, FILE *file)
 {
-        bool is_row;
-        size_t hang = hang_of(line, size, &is_row), length = fitting(line, size, width, is_row);
+        size_t length = fitting(line, size, width, is_row);
 
         if (hang + 20 > width)
                 hang = 0;               /* next to nothing would fit behind it */
@@ -165,9 +170,22 @@ static void put_line(const char *line, size_t size, size_t width, FILE *file)
                 size -= length;
                 if (size == 0)
                         return;
-                length = fitting(line, size, width - hang, false);
+                length = fitting(line, size, width - hang, rest_is_row);
                 fprintf(file, "%*s%.*s\n", (int)hang, "", (int)length, line);
         }
+}
+
+static void put_line(const char *line, size_t size, size_t width, FILE *file)
+{
+        bool is_row;
+        size_t hang = hang_of(line, size, &is_row);
+
+        put_pieces(line, size, hang, is_row, false, width, file);
+}
+
+void screen_put_row(const char *text, size_t size, size_t hang, size_t width, FILE *file)
+{
+        put_pieces(text, size, hang, true, true, width, file);
 }
 
 void screen_put_wrapped(const char *text, size_t size, size_t width, FILE *file)

@@ -7,6 +7,8 @@
 
 #include <jansson.h>
 
+#include "cli/names.h"
+
 #define PATIENCE_MS 10000
 
 static pid_t daemon_pid;
@@ -100,6 +102,31 @@ static void the_pool_is_shown(void **state)
                 {"context list --json", 0, "\"contexts\": []", ""},
         };
         check(rows, ARRAY_LEN(rows));
+}
+
+/* What shells ask for, and never with a word of trouble. */
+static void names_are_offered(void **state)
+{
+        (void)state;
+        static const struct child_row rows[] = {
+                {"__complete nodes -- n", 0, "n1\tup, H100-80\n", ""},
+                {"__complete classes -- ba", 0, "batch\n", ""},
+                {"__complete tenants -- --tenant=we", 0, "web\n", ""},
+                {"__complete models", 0, "A100-40\t4\n", ""},
+                {"__complete planes -- t", 0, "training\n", ""},
+                {"__complete nodes -- n --context nowhere", 0, "", ""},
+                {"__complete contexts -- x", 0, "", ""},
+                {"__complete wishes -- n", 2, "", "no kind 'wishes'"},
+                {"__complete", 2, "", "name what to work on"},
+        };
+        check(rows, ARRAY_LEN(rows));
+        for (size_t i = 0; i < 2; i++) {
+                setenv("BERTH_COMPLETE_MS", i ? "60000" : "1", 1);
+                assert_int_equal(run_line("__complete nodes -- n", folder), 0);
+                char *err = text_of("err");
+                assert_string_equal(err, "");
+                mem_free(err);
+        }
 }
 
 static void work_goes_its_way(void **state)
@@ -399,6 +426,15 @@ static void long_lists_are_whole(void **state)
         json_decref(answer);
         mem_free(out);
         unlink(path_of("array.yaml"));
+
+        /* A shell is offered some: they all have one name, so by their numbers. */
+        assert_int_equal(run_line("__complete workloads -- 1", folder), 0);
+        out = text_of("out");
+        size_t lines = 0;
+        for (const char *at = out; (at = strchr(at, '\n')); at++)
+                lines++;
+        assert_int_equal(lines, NAMES_MAX);
+        mem_free(out);
 }
 
 static int open_all(void **state)
@@ -411,6 +447,7 @@ static int open_all(void **state)
         snprintf(url, sizeof url, "unix:%s", path_of("s.sock"));
         setenv("BERTH_URL", url, 1);
         unsetenv("BERTH_TENANT");
+        setenv("BERTH_COMPLETE_MS", "60000", 1); /* a busy machine is slow */
         unsetenv("BERTH_TOKEN_FILE");
         put("pool.yaml",
             "kind: Pool\nname: little\nplanes: {training: {}}\nnodes:\n"
@@ -439,6 +476,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_pool_is_shown),
+                cmocka_unit_test(names_are_offered),
                 cmocka_unit_test(work_goes_its_way),
                 cmocka_unit_test(what_is_wrong_is_refused_with_the_way_out),
                 cmocka_unit_test(documents_are_applied_once),
