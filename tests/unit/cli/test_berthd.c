@@ -98,6 +98,7 @@ static void the_pool_is_shown(void **state)
                 {"submit -n --json --tenant web --class batch -d 8 --members 99 -- sleep 1", 2,
                  "\"NEVER\"", ""},
                 {"--context nowhere pool", 2, "", "nowhere"},
+                {"--context nowhere", 2, "", "--context goes with a command: berth status --c"},
                 {"context show --json", 0, "\"url\": \"unix:", ""},
                 {"context list --json", 0, "\"contexts\": []", ""},
         };
