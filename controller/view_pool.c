@@ -160,7 +160,8 @@ json_t *view_pool(struct live *live, bool sees_all)
         view_set(json, "frozen", json_boolean(state->frozen));
         view_set(json, "frozen_planes", frozen_planes(state));
         view_set(json, "plan", plan_of(live));
-        view_set(json, "policy_revision", json_integer((json_int_t)core_policy_revision(live->core)));
+        view_set(json, "policy_revision",
+                 json_integer((json_int_t)core_policy_revision(live->core)));
         view_set(json, "pool_revision", json_integer((json_int_t)live->pool_revision));
         view_set(json, "retention", retention_of(live));
         if (sees_all)
