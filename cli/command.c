@@ -337,6 +337,9 @@ int command_main(int argc, char **argv)
         const struct command *command =
                 str_equal(name, names_command.name) ? &names_command : command_find(name, &err);
         if (!command) {
+                if (strncmp(name, "--context", 9) == 0)
+                        err_set(&err, ERR_INPUT,
+                                "--context goes with a command: berth status --context NAME");
                 fprintf(stderr, "berth: %s\ntry: berth help\n", err.text);
                 return EXIT_BAD_INPUT;
         }

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cli/json_in.h"
 #include "cli/json_out.h"
 #include "cli/talk.h"
 
@@ -36,15 +37,14 @@ static const char drain_details[] =
 static const char undrain_details[] = "examples:\n"
                                       "  berth undrain gpu-04\n";
 
-/* What was answered says nothing new: the sentence is ours. */
 static int print_drained(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
 {
-        const char *by = command_value(talk->call, "by");
+        char by[JSON_IN_MAX];
 
-        (void)answer;
         (void)err;
+        json_in_clean(answer, "drain_by", by);
         fprintf(file, "%s takes nothing new%s%s\n", talk->call->arguments[0],
-                by ? ", and is to be empty by " : "", by ? by : "");
+                by[0] ? ", and is to be empty by " : "", by);
         return 0;
 }
 

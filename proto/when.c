@@ -160,9 +160,9 @@ int when_ahead(const char *text, int64_t now_ms, int64_t *ret_ms, struct err *er
 {
         int64_t span_ms = 0;
         char show[STR_SHOW_MAX];
-        int rc = num_duration_ms(text, 1, CALENDAR_MS_MAX - now_ms, &span_ms, NULL);
+        int rc = num_duration_ms(text, 1, CALENDAR_MS_MAX, &span_ms, NULL);
 
-        if (rc == -ERR_RANGE)
+        if (rc == -ERR_RANGE || (rc == 0 && span_ms > CALENDAR_MS_MAX - now_ms))
                 return err_set(err, ERR_RANGE, "'%s' is no span from now, up to the year 9999",
                                str_show(text, show));
         if (rc < 0)

@@ -98,6 +98,7 @@ static void the_pool_is_shown(void **state)
                 {"submit -n --json --tenant web --class batch -d 8 --members 99 -- sleep 1", 2,
                  "\"NEVER\"", ""},
                 {"--context nowhere pool", 2, "", "nowhere"},
+                {"--context nowhere", 2, "", "--context goes with a command: berth status --c"},
                 {"context show --json", 0, "\"url\": \"unix:", ""},
                 {"context list --json", 0, "\"contexts\": []", ""},
         };
@@ -330,7 +331,9 @@ static void operators_drain_and_freeze(void **state)
         (void)state;
         static const struct child_row rows[] = {
                 {"drain n1 --by 2099-01-04T08:00Z --reason fan", 0,
-                 "n1 takes nothing new, and is to be empty by 2099-01-04T08:00Z\n", ""},
+                 "n1 takes nothing new, and is to be empty by 2099-01-04T08:00:00.000Z\n", ""},
+                {"drain n1 --by 2h", 0, "n1 takes nothing new, and is to be empty by 20", ""},
+                {"drain n1 --by 2099-01-04T08:00Z", 0, "", ""},
                 {"pool --nodes", 0, "to be empty by 2099-01-04T08:00:00.000Z\n", ""},
                 {"undrain n1", 0, "n1 takes work again\n", ""},
                 {"pool --nodes --state up", 0, "n1  up", ""},
