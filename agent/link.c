@@ -149,22 +149,24 @@ static bool was_answered(struct link *link, uint64_t request)
         return was;
 }
 
-/* Of a run that has written nothing yet, or whose output is kept no longer, there are 0 bytes: who
- * asks is not left waiting. What cannot be delivered is left: the controller asks again. */
+/* Of a run that has written nothing yet, or whose output is kept no longer, there are 0 bytes, and
+ * it is said that nothing is here: who asks is not left waiting. What cannot be delivered is left:
+ * the controller asks again. */
 static void answer_want(struct speaker *speaker, const struct exchange_want *want)
 {
         struct link *link = speaker->link;
         struct folder_piece piece = {0};
         struct client_answer answer = {0};
         char path[NODE_MAX + 64], offset[64], total[64];
-        const char *headers[] = {offset, total, NULL};
+        const char *headers[] = {offset, total, NULL, NULL};
 
         if (was_answered(link, want->request))
                 return;
-        (void)folder_output(link->setup.folder, want, &piece, NULL);
+        bool is_gone = folder_output(link->setup.folder, want, &piece, NULL) == -ERR_NOT_FOUND;
         snprintf(path, sizeof path, "/v1/nodes/%s/answers/%" PRIu64, link->node, want->request);
         snprintf(offset, sizeof offset, "Berth-Offset: %" PRIu64, piece.offset);
         snprintf(total, sizeof total, "Berth-Size: %" PRIu64, piece.total);
+        headers[2] = is_gone ? "Berth-Gone: true" : NULL;
         const struct client_request request = {
                 .method = "POST",
                 .path = path,

@@ -47,7 +47,7 @@ static bool mount_own(const char *path)
 
         if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
                 return false;
-        /* Linux 6.3 can keep it out of the swap. */
+        /* Linux 6.4 can keep it out of the swap. */
         return mount("berth-secrets", path, "tmpfs", flags, TMPFS_OPTIONS ",noswap") == 0 ||
                mount("berth-secrets", path, "tmpfs", flags, TMPFS_OPTIONS) == 0;
 }

@@ -401,11 +401,17 @@ static void run_to_end(struct supervisor *self)
                 hear_child(self);
 }
 
-static int finish(struct supervisor *self)
+/* Nothing runs in it any more, or ever did. */
+static void clear(const struct supervisor *self)
 {
         if (self->cage[0])
                 cage_remove(self->cage);
         take_secrets_back(self);
+}
+
+static int finish(struct supervisor *self)
+{
+        clear(self);
         if (self->is_refused) {
                 say(self, RUN_REFUSED);
                 return 0;
@@ -466,7 +472,7 @@ int supervisor_main(const char *run_folder)
                 run_to_end(&self);
                 rc = finish(&self);
         } else {
-                take_secrets_back(&self);
+                clear(&self);
                 rc = refuse(&self, err.text);
         }
         arena_free(arena);

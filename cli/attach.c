@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -265,11 +266,20 @@ static void *read_typed(void *arg)
 
 /* ---- what is shown ---- */
 
-static int put(const char *bytes, size_t size, struct err *err)
+/* Whoever reads our output may not read on: a signal, or ~., ends the wait for it. A signal may come
+ * just before the wait, or to the other thread, so it looks every so often; and of what is written
+ * at once, a pipe that has any room takes all. */
+static int put(const struct view *view, const char *bytes, size_t size, struct err *err)
 {
         while (size > 0) {
-                ssize_t put = write(STDOUT_FILENO, bytes, size);
-                if (put < 0 && errno == EINTR)
+                struct pollfd room = {.fd = STDOUT_FILENO, .events = POLLOUT};
+                int ready = poll(&room, 1, AGAIN_MS);
+                if (stop_asked() || view->is_over)
+                        return err_set(err, ERR_CANCELLED, "stopped");
+                if (ready <= 0)
+                        continue;
+                ssize_t put = write(STDOUT_FILENO, bytes, size < PIPE_BUF ? size : PIPE_BUF);
+                if (put < 0 && (errno == EINTR || errno == EAGAIN))
                         continue;
                 if (put < 0)
                         return err_set(err, ERR_IO, "standard output is closed");
@@ -297,7 +307,7 @@ static int show(struct view *view, struct err *err)
                         break;
                 offset += answer.size;
                 view->is_held_up = true;
-                rc = put(answer.body, answer.size, err);
+                rc = put(view, answer.body, answer.size, err);
                 view->is_held_up = false;
                 client_answer_done(&answer);
                 if (rc == 0 && client_header_u64(view->talk->client, "Berth-Exit", &code)) {

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "cli/names.h"
 
 #define ARGUMENT_ID 1    /* what getopt gives for one */
 #define HELP_ID     1000 /* above every index of an option */
@@ -333,8 +334,12 @@ int command_main(int argc, char **argv)
                 name = "help";
         if (str_equal(name, "--version") || str_equal(name, "-V"))
                 name = "version";
-        const struct command *command = command_find(name, &err);
+        const struct command *command =
+                str_equal(name, names_command.name) ? &names_command : command_find(name, &err);
         if (!command) {
+                if (strncmp(name, "--context", 9) == 0)
+                        err_set(&err, ERR_INPUT,
+                                "--context goes with a command: berth status --context NAME");
                 fprintf(stderr, "berth: %s\ntry: berth help\n", err.text);
                 return EXIT_BAD_INPUT;
         }

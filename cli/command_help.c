@@ -140,6 +140,7 @@ void command_help_show(const struct command *command)
         if (!file)
                 return;                 /* memory is short: as wide as it is */
         if (fclose(file) == 0)
-                screen_put_wrapped(text, size, screen.width, stdout);
+                screen_put_wrapped(text, screen_join_wide(text, size, screen.width), screen.width,
+                                   stdout);
         free(text);
 }

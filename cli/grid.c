@@ -191,10 +191,8 @@ static bool set_cell(struct libscols_line *line, size_t at, const struct cell *c
                 [TONE_GOOD] = "green", [TONE_WAITING] = "brown", [TONE_BAD] = "red",
         };
         char buf[GRID_CELL_MAX];
-        const char *text = cell->text ? cell->text : "";
+        const char *text = shorten(cell->text ? cell->text : "", width, buf);
 
-        if (width > 0)
-                text = shorten(text, width, buf);
         if (scols_line_set_data(line, at, text) != 0)
                 return false;
         if (!has_colour || !colours[cell->tone])
@@ -203,7 +201,7 @@ static bool set_cell(struct libscols_line *line, size_t at, const struct cell *c
 }
 
 static bool fill_lines(struct libscols_table *table, const struct grid *grid, const size_t *columns,
-                       size_t count, size_t cut_width)
+                       size_t count, const size_t *widths)
 {
         for (size_t r = 0; r < grid->rows; r++) {
                 struct libscols_line *line = scols_table_new_line(table, NULL);
@@ -211,8 +209,7 @@ static bool fill_lines(struct libscols_table *table, const struct grid *grid, co
                         return false;
                 for (size_t c = 0; c < count; c++)
                         if (!set_cell(line, c, cell_of(grid, r, columns[c]),
-                                      columns[c] + 1 == grid->cut ? cut_width : 0,
-                                      grid->has_colour))
+                                      widths[columns[c]], grid->has_colour))
                                 return false;
         }
         return true;
@@ -231,7 +228,7 @@ static void put_trimmed(const char *text, FILE *file)
 }
 
 static int print_block(const struct grid *grid, const size_t *columns, size_t count,
-                       size_t cut_width, FILE *file, struct err *err)
+                       const size_t *widths, FILE *file, struct err *err)
 {
         struct libscols_table *table = scols_new_table();
         char *text = NULL;
@@ -241,7 +238,7 @@ static int print_block(const struct grid *grid, const size_t *columns, size_t co
                 is_made = add_column(table, grid, columns[c]);
         is_made = is_made && scols_table_set_column_separator(table, "  ") == 0 &&
                   scols_table_enable_colors(table, grid->has_colour) == 0 &&
-                  fill_lines(table, grid, columns, count, cut_width) &&
+                  fill_lines(table, grid, columns, count, widths) &&
                   scols_print_table_to_string(table, &text) == 0;
         if (is_made)
                 put_trimmed(text, file);
@@ -250,38 +247,71 @@ static int print_block(const struct grid *grid, const size_t *columns, size_t co
         return is_made ? 0 : grid_no_memory(err);
 }
 
-/* How wide the column that may be cut is printed; 0: as it is. */
-static size_t choose_cut(const struct grid *grid, size_t width)
+/* Makes the column that may be cut narrower, as far as all of them then stand beside each other. */
+static void narrow_cut(const struct grid *grid, size_t width, size_t *widths)
 {
-        size_t used = 0, wants = grid->cut ? column_width(grid, grid->cut - 1) : 0;
+        size_t used = 0, wants = grid->cut ? widths[grid->cut - 1] : 0;
 
-        for (size_t c = 0; c < grid->columns; c++) {
-                size_t one = column_width(grid, c);
-                used += one > 0 ? one + GAP : 0;
-        }
+        for (size_t c = 0; c < grid->columns; c++)
+                used += widths[c] > 0 ? widths[c] + GAP : 0;
         if (wants == 0 || used <= width + GAP)
-                return 0;
+                return;
         size_t over = used - GAP - width;
         size_t least = wants < GRID_CUT_LEAST ? wants : GRID_CUT_LEAST;
-        return wants > over + least ? wants - over : least;
+        widths[grid->cut - 1] = wants > over + least ? wants - over : least;
+}
+
+static void narrow(const struct grid *grid, size_t column, size_t over, size_t *widths)
+{
+        size_t is = widths[column];
+
+        if (grid->is_number[column] || is <= GRID_CUT_LEAST)
+                return;
+        widths[column] = is > over + GRID_CUT_LEAST ? is - over : GRID_CUT_LEAST;
+}
+
+/* In blocks below each other each column has its place behind the first ones: the widest of these,
+ * and what is too wide all the same, gives way. */
+static void narrow_blocks(const struct grid *grid, size_t width, size_t *widths)
+{
+        size_t before = 0, first = 0, widest = 0;
+
+        for (size_t c = 0; c < grid->columns; c++) {
+                if (c >= grid->fixed)
+                        widest = widths[c] > widest ? widths[c] : widest;
+                else
+                        before += widths[c] > 0 ? widths[c] + GAP : 0;
+                if (c < grid->fixed && !grid->is_number[c] && widths[c] > widths[first])
+                        first = c;
+        }
+        if (before + widest <= width)
+                return;
+        if (grid->fixed > 0) {
+                size_t is = widths[first];
+                narrow(grid, first, before + widest - width, widths);
+                before -= is - widths[first];
+        }
+        for (size_t c = grid->fixed; c < grid->columns; c++)
+                if (before + widths[c] > width)
+                        narrow(grid, c, before + widths[c] - width, widths);
 }
 
 int grid_print(const struct grid *grid, size_t width, FILE *file, struct err *err)
 {
-        size_t columns[GRID_COLUMNS_MAX];
+        size_t columns[GRID_COLUMNS_MAX], widths[GRID_COLUMNS_MAX];
         size_t count = 0, fixed = 0, used = 0, fixed_used = 0;
-        size_t cut_width = choose_cut(grid, width);
 
         if (grid->is_broken)
                 return grid_no_memory(err);
+        for (size_t c = 0; c < grid->columns; c++)
+                widths[c] = column_width(grid, c);
+        narrow_cut(grid, width, widths);
+        narrow_blocks(grid, width, widths);
         for (size_t c = 0; c < grid->columns; c++) {
-                size_t wants = column_width(grid, c);
-                if (wants == 0)
+                if (widths[c] == 0)
                         continue;
-                if (cut_width > 0 && c + 1 == grid->cut)
-                        wants = cut_width;
-                if (c >= grid->fixed && count > fixed && used + wants > width) {
-                        int rc = print_block(grid, columns, count, cut_width, file, err);
+                if (c >= grid->fixed && count > fixed && used + widths[c] > width) {
+                        int rc = print_block(grid, columns, count, widths, file, err);
                         if (rc < 0)
                                 return rc;
                         fputc('\n', file);
@@ -289,13 +319,13 @@ int grid_print(const struct grid *grid, size_t width, FILE *file, struct err *er
                         used = fixed_used;
                 }
                 columns[count++] = c;
-                used += wants + GAP;
+                used += widths[c] + GAP;
                 if (c < grid->fixed) {
                         fixed = count;
                         fixed_used = used;
                 }
         }
-        return print_block(grid, columns, count, cut_width, file, err);
+        return print_block(grid, columns, count, widths, file, err);
 }
 
 int grid_finish(struct grid *grid, const char *title, size_t width, FILE *file, struct err *err)

@@ -2,7 +2,7 @@
  *
  * Columns that do not fit beside each other are printed in blocks below each other, the first
  * columns (what a row is about) in each of them; before that, the column that grid_cut() names is
- * made narrower. One owner; texts are copied.
+ * made narrower. A text that leaves no room for that is cut. One owner; texts are copied.
  */
 #pragma once
 

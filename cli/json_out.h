@@ -22,5 +22,6 @@ int json_out_add(json_t *value, size_t layout, char **text, size_t *size, struct
  * mem_free(). 0 or -ERR_NOMEM. */
 int json_out_text(json_t *value, char **ret_text, size_t *ret_size, struct err *err);
 
-/* The same into a file, or with "-" to standard output. `value` is taken. 0, -ERR_IO, -ERR_NOMEM. */
+/* The same into a file, or with "-" to standard output. `value` is taken. 0, -ERR_IO,
+ * -ERR_NOMEM. */
 int json_out_file(json_t *value, const char *path, struct err *err);

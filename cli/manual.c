@@ -174,13 +174,15 @@ static int put_command(const struct command *command, FILE *file, struct err *er
 
 /* What a command looks at besides its options, and where. */
 static const char *const environment[][2] = {
-        {"BERTH_URL", "the pool to speak to: unix:/path or https://host:port; goes before contexts"},
+        {"BERTH_URL",
+         "the pool to speak to: unix:/path or https://host:port; goes before contexts"},
         {"BERTH_CA_FILE", "with BERTH_URL: the authority's certificate, whom to believe"},
         {"BERTH_PIN", "with BERTH_URL: the server's public key, sha256//BASE64, instead"},
         {"BERTH_CONTEXT", "the context to use where --context says nothing"},
         {"BERTH_CONTEXTS", "the file of contexts, instead of the one below"},
         {"BERTH_TOKEN_FILE", "the file that holds the bearer token"},
         {"BERTH_TENANT", "whose work it is where --tenant says nothing"},
+        {"BERTH_COMPLETE_MS", "how long completion in a shell waits for names (300)"},
         {"NO_COLOR", "set to anything: no colours, on terminals too"},
 };
 static const char *const files[][2] = {

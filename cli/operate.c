@@ -5,13 +5,15 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cli/json_in.h"
 #include "cli/json_out.h"
 #include "cli/talk.h"
 
 /* ---- drain, undrain ---- */
 
 static const struct command_option drain_options[] = {
-        {"by", 0, "TIME", "to be empty by then: 2027-01-04T08:00Z, or in: 2h; else as its work ends"},
+        {"by", 0, "TIME",
+         "to be empty by then: 2027-01-04T08:00Z, or in: 2h; else as its work ends"},
         {"reason", 'r', "TEXT", "why; it is shown"},
         COMMAND_LIVE_OPTIONS,
         {0},
@@ -35,17 +37,14 @@ static const char drain_details[] =
 static const char undrain_details[] = "examples:\n"
                                       "  berth undrain gpu-04\n";
 
-/* What was answered says nothing new: the sentence is ours. */
 static int print_drained(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
 {
-        const char *by = command_value(talk->call, "by");
+        char by[JSON_IN_MAX];
 
-        (void)answer;
         (void)err;
-        /* A time of day has a T; "2h" is from now. */
-        const char *when = !by ? "" : strchr(by, 'T') ? ", and is to be empty by "
-                                                     : ", and is to be empty in ";
-        fprintf(file, "%s takes nothing new%s%s\n", talk->call->arguments[0], when, by ? by : "");
+        json_in_clean(answer, "drain_by", by);
+        fprintf(file, "%s takes nothing new%s%s\n", talk->call->arguments[0],
+                by[0] ? ", and is to be empty by " : "", by);
         return 0;
 }
 

@@ -1,20 +1,19 @@
 #include "cli/planned.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/num.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "cli/json_in.h"
 #include "cli/listing.h"
 #include "proto/when.h"
 
 #define WINDOW_OPTIONS                                                                          \
-        {"from", 0, "TIME", "create: when it begins: 2027-01-04T08:00Z, or in: 2h"},                       \
-        {"until", 0, "TIME", "create: when it is over, alike"},                                    \
+        {"from", 0, "TIME", "create: when it begins: 2027-01-04T08:00Z, or in: 2h"},            \
+        {"until", 0, "TIME", "create: when it is over, alike"},                                 \
         {"every", 0, "SPAN", "create: it comes again: 7d"},                                     \
         {"last", 0, "TIME", "create: ... and no more from then on"},                            \
         {"dry-run", 'n', NULL, "create, delete: change nothing; say what would change"},        \
@@ -102,21 +101,24 @@ static int add_devices(struct text *text, const struct command_call *call, struc
                                                    "H100-80=8");
 }
 
-/* "2h": so long from now, in whole seconds. Other texts are the document's to read. */
-static void add_time(struct text *text, const struct command_call *call, const char *name)
+/* "2h": so long from now, in whole seconds. A time stands in the document as it was given. */
+static int add_time(struct text *text, const struct command_call *call, const char *name,
+                    struct err *err)
 {
         const char *given = command_value(call, name);
         char buf[WHEN_TEXT_MAX];
-        int64_t span_ms;
+        int64_t at_ms = 0;
 
-        if (!given || num_duration_ms(given, 1, INT64_MAX / 4, &span_ms, NULL) < 0) {
+        if (!given || when_parse(given, &at_ms, NULL) == 0) {
                 add_option(text, call, name);
-                return;
+                return 0;
         }
-        int64_t at_ms = (int64_t)time(NULL) * 1000 + span_ms;
+        if (when_ahead(given, time_wall_ms(), &at_ms, err) < 0)
+                return err_prefix(err, "--%s", name);
         text_add(text, "%s: ", name);
-        text_add_json(text, when_text(at_ms - at_ms % 1000, buf));
+        text_add_json(text, when_text(at_ms, buf));
         text_add(text, "\n");
+        return 0;
 }
 
 static int write_document(struct text *text, const struct command_call *call, bool reserves,
@@ -128,8 +130,10 @@ static int write_document(struct text *text, const struct command_call *call, bo
         text_add(text, "kind: %s\nname: ", reserves ? "Reservation" : "Maintenance");
         text_add_json(text, call->arguments[0]);
         text_add(text, "\n");
-        for (size_t t = 0; t < ARRAY_LEN(times); t++)
-                add_time(text, call, times[t]);
+        for (size_t t = 0; rc == 0 && t < ARRAY_LEN(times); t++)
+                rc = add_time(text, call, times[t], err);
+        if (rc < 0)
+                return rc;
         add_option(text, call, "every");
         if (reserves) {
                 add_option(text, call, "tenant");

@@ -59,8 +59,6 @@ static const char details[] =
         "stopped by Ctrl-C, and what was finished has been printed; 3, 4, 5 of show, revisions\n"
         "and rollback: not there, refused, no answer; 1 anything else\n";
 
-#define WIDTH_OF_FILES 100 /* columns of what goes to no terminal */
-
 /* What one call works with. */
 struct job {
         struct model_table *models;
@@ -119,13 +117,6 @@ out:
         return rc;
 }
 
-static size_t output_width(void)
-{
-        struct screen screen = screen_look();
-
-        return screen.width == SCREEN_WIDE ? WIDTH_OF_FILES : screen.width;
-}
-
 static int run_check(const struct command_call *call, struct job *job, struct err *err)
 {
         const char *pool = command_value(call, "pool");
@@ -137,7 +128,8 @@ static int run_check(const struct command_call *call, struct job *job, struct er
                 return rc;
         if (command_value(call, "json"))
                 return json_out_file(policy_json(job->policies[0], job->models), "-", err);
-        return policy_print(job->policies[0], job->models, job->pool, output_width(), stdout, err);
+        return policy_print(job->policies[0], job->models, job->pool, screen_text_width(), stdout,
+                            err);
 }
 
 static int show_diff(const struct job *job, struct err *err)
@@ -181,7 +173,7 @@ static int run_job(const struct command_call *call, struct job *job, enum exit_c
         if (json && !str_equal(json, "-") && !str_equal(name, "try"))
                 return err_set(err, ERR_INPUT, "--json of %s goes to standard output only", name);
         if (str_equal(name, "try"))
-                return policy_try(call, job->models, output_width(), ret_code, err);
+                return policy_try(call, job->models, screen_text_width(), ret_code, err);
         rc = str_equal(name, "check") ? run_check(call, job, err) : run_diff(call, job, err);
         if (rc == 0)
                 *ret_code = EXIT_FINE;

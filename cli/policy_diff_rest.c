@@ -333,10 +333,11 @@ void policy_diff_alerts(struct policy_diff *diff)
 
 /* ---- what is kept ---- */
 
+/* Or may be: how berthd was started is not known here. */
 static bool is_shorter(uint32_t span, uint32_t than)
 {
-        return span != RETENTION_UNSAID && span != RETENTION_FOR_EVER &&
-               (than == RETENTION_FOR_EVER || span < than);
+        return span == RETENTION_UNSAID ||
+               (span != RETENTION_FOR_EVER && (than == RETENTION_FOR_EVER || span < than));
 }
 
 /* berthd has no option for reviews: where the policy says nothing, it is the least. */
@@ -364,7 +365,8 @@ void policy_diff_retention(struct policy_diff *diff, const struct retention *old
                         policy_say(diff, "retention: %s becomes %s; it was %s%s",
                                    retention_words[k],
                                    is == RETENTION_UNSAID ? unsaid : retention_text(&after, k, b),
-                                   was == RETENTION_UNSAID ? unsaid : retention_text(&before, k, a),
+                                   was == RETENTION_UNSAID ? unsaid : retention_text(&before, k,
+                                                                             a),
                                    is_shorter(is, was) ? gone : "");
         }
 }

@@ -146,7 +146,8 @@ static int print_tenants(const struct printer *printer, struct err *err)
         int rc = 0;
 
         fprintf(printer->file,
-                "tenants: protect / limit, devices if nothing else is said; '-': no own promise\n");
+                "tenants: protect / limit, devices if nothing else is\n"
+                "said; '-': no own promise\n");
         for (uint32_t i = 0; i < tenancy->tenants_count && rc == 0; i += ROWS_OF_BLOCK) {
                 uint32_t left = tenancy->tenants_count - i;
                 fputs(i ? "\n" : "", printer->file);

@@ -16,6 +16,8 @@
 static const char *const filters[] = {"model", "plane", "state"};
 
 #define STATE_WIDTH 6 /* "sliced" */
+#define NODE_HANG   4 /* where a line that is too long goes on */
+#define DEVICE_HANG 9
 
 static const struct command_option options[] = {
         {"nodes", 'N', NULL, "node by node: its devices, their parts, and who holds them"},
@@ -144,15 +146,20 @@ static void add_device(struct text *line, const json_t *device, const struct scr
                 text_add(line, "  others");     /* whom one may not see */
 }
 
-static void put_range(FILE *file, int64_t first, int64_t last, const char *text)
+static void put_range(const struct screen *screen, FILE *file, int64_t first, int64_t last,
+                      const char *text)
 {
+        struct text row = {0};
         char range[32];
 
         if (first == last)
                 snprintf(range, sizeof range, "%" PRId64, first);
         else
                 snprintf(range, sizeof range, "%" PRId64 "-%" PRId64, first, last);
-        fprintf(file, "  %-5s  %s\n", range, text);
+        text_add(&row, "  %-5s  %s", range, text);
+        if (!row.failed)
+                screen_put_row(row.bytes, row.size, DEVICE_HANG, screen->width, file);
+        text_done(&row);
 }
 
 static int put_devices(const json_t *node, const struct screen *screen, FILE *file, struct err *err)
@@ -173,7 +180,7 @@ static int put_devices(const json_t *node, const struct screen *screen, FILE *fi
                         continue;
                 }
                 if (before.bytes)
-                        put_range(file, first, last, before.bytes);
+                        put_range(screen, file, first, last, before.bytes);
                 text_done(&before);
                 before = line;
                 line = (struct text){0};
@@ -181,7 +188,7 @@ static int put_devices(const json_t *node, const struct screen *screen, FILE *fi
         }
         bool failed = line.failed;
         if (before.bytes && !failed)
-                put_range(file, first, last, before.bytes);
+                put_range(screen, file, first, last, before.bytes);
         text_done(&before);
         text_done(&line);
         return failed ? err_set(err, ERR_NOMEM, "out of memory") : 0;
@@ -189,56 +196,55 @@ static int put_devices(const json_t *node, const struct screen *screen, FILE *fi
 
 /* What is worth knowing of an agent that is fine: which one it is, where that is another than the
  * controller's; and until when its certificate is good. */
-static void put_agent(const json_t *agent, const struct screen *screen, FILE *file)
+static void add_agent(const json_t *agent, const struct screen *screen, struct text *row)
 {
         char buf[JSON_IN_MAX];
         bool differs = json_in_flag(agent, "version_differs");
 
         if (json_in_text(agent, "version")[0])
-                fprintf(file, "  %sagent %s%s%s", differs ? screen_on(screen, TONE_BAD) : "",
+                text_add(row, "  %sagent %s%s%s", differs ? screen_on(screen, TONE_BAD) : "",
                         json_in_clean(agent, "version", buf),
                         differs ? " (not the controller's)" : "",
                         differs ? screen_off(screen, TONE_BAD) : "");
         if (json_in_has(agent, "certificate_expires"))
-                fprintf(file, "  certificate until %s",
+                text_add(row, "  certificate until %s",
                         json_in_clean(agent, "certificate_expires", buf));
 }
 
 /* "gpu-01  up  training  8 x H100-80  cpu 64 of 96  ram 512 of 1024 GiB" */
-static void put_node(const json_t *node, const struct screen *screen, FILE *file)
+static void add_node(const json_t *node, const struct screen *screen, struct text *row)
 {
         char buf[JSON_IN_MAX];
         enum tone tone = screen_state_tone(json_in_text(node, "state"));
         const json_t *agent = json_object_get(node, "agent");
 
-        fprintf(file, "%s%s%s", screen_on(screen, TONE_STRONG), json_in_clean(node, "name", buf),
+        text_add(row, "%s%s%s", screen_on(screen, TONE_STRONG), json_in_clean(node, "name", buf),
                 screen_off(screen, TONE_STRONG));
-        fprintf(file, "  %s%s%s", screen_on(screen, tone), json_in_clean(node, "state", buf),
+        text_add(row, "  %s%s%s", screen_on(screen, tone), json_in_clean(node, "state", buf),
                 screen_off(screen, tone));
         if (json_in_text(node, "plane")[0])
-                fprintf(file, "  %s", json_in_clean(node, "plane", buf));
+                text_add(row, "  %s", json_in_clean(node, "plane", buf));
         if (json_in_text(node, "rack")[0])
-                fprintf(file, "  rack %s", json_in_clean(node, "rack", buf));
+                text_add(row, "  rack %s", json_in_clean(node, "rack", buf));
         if (json_in_has(node, "model"))
-                fprintf(file, "  %zu x %s", json_array_size(json_object_get(node, "devices")),
+                text_add(row, "  %zu x %s", json_array_size(json_object_get(node, "devices")),
                         json_in_clean(node, "model", buf));
         if (json_in_number(node, "cpu_milli") > 0)
-                fprintf(file, "  cpu %g of %g",
+                text_add(row, "  cpu %g of %g",
                         (double)json_in_number(node, "cpu_used_milli") / 1000,
                         (double)json_in_number(node, "cpu_milli") / 1000);
         if (json_in_number(node, "ram_mib") > 0)
-                fprintf(file, "  ram %" PRId64 " of %" PRId64 " GiB",
+                text_add(row, "  ram %" PRId64 " of %" PRId64 " GiB",
                         json_in_number(node, "ram_used_mib") / 1024,
                         json_in_number(node, "ram_mib") / 1024);
         if (json_in_has(node, "drain_by"))
-                fprintf(file, "  to be empty by %s", json_in_clean(node, "drain_by", buf));
-        put_agent(agent, screen, file);
+                text_add(row, "  to be empty by %s", json_in_clean(node, "drain_by", buf));
+        add_agent(agent, screen, row);
         if (agent && !json_in_flag(agent, "connected") && !json_in_flag(agent, "simulated"))
-                fprintf(file, "  %sno agent%s%s%s", screen_on(screen, TONE_BAD),
+                text_add(row, "  %sno agent%s%s%s", screen_on(screen, TONE_BAD),
                         json_in_has(agent, "last_seen") ? " since " : "",
                         json_in_clean(agent, "last_seen", buf), screen_off(screen, TONE_BAD));
-        fputc('\n', file);
-}
+        }
 
 int pool_print_nodes(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
 {
@@ -248,8 +254,16 @@ int pool_print_nodes(const json_t *answer, const struct talk *talk, FILE *file, 
 
         for (size_t n = 0; rc == 0 && n < json_array_size(nodes); n++) {
                 const json_t *node = json_array_get(nodes, n);
+                struct text row = {0};
                 any = true;
-                put_node(node, &talk->screen, file);
+                add_node(node, &talk->screen, &row);
+                if (row.failed)
+                        rc = err_set(err, ERR_NOMEM, "out of memory");
+                else
+                        screen_put_row(row.bytes, row.size, NODE_HANG, talk->screen.width, file);
+                text_done(&row);
+                if (rc < 0)
+                        break;
                 rc = put_devices(node, &talk->screen, file, err);
         }
         if (!any)

@@ -102,18 +102,29 @@ static size_t columns_of(const char *text, size_t size)
 {
         size_t columns = 0;
 
-        for (size_t i = 0; i < size; i++)
-                columns += ((unsigned char)text[i] & 0xc0) != 0x80;     /* UTF-8: first bytes */
+        for (size_t i = 0; i < size; i++) {
+                while (i < size && text[i] == '\033')   /* a tone takes none */
+                        i += strcspn(text + i, "m") + 1;
+                if (i < size)
+                        columns += ((unsigned char)text[i] & 0xc0) != 0x80; /* UTF-8 */
+        }
         return columns;
 }
 
 /* Where what does not fit goes on. *ret_is_row: it is a table's, broken between columns. */
-static size_t hang_of(const char *line, size_t size, bool *ret_is_row)
+static size_t indent_of(const char *line, size_t size)
 {
-        size_t indent = 0, at;
+        size_t indent = 0;
 
         while (indent < size && line[indent] == ' ')
                 indent++;
+        return indent;
+}
+
+static size_t hang_of(const char *line, size_t size, bool *ret_is_row)
+{
+        size_t indent = indent_of(line, size), at;
+
         for (at = indent; at + 1 < size && !(line[at] == ' ' && line[at + 1] == ' '); at++)
                 ;
         *ret_is_row = false;
@@ -144,26 +155,37 @@ static size_t fitting(const char *text, size_t size, size_t width, bool is_row)
         return size;
 }
 
-static void put_line(const char *line, size_t size, size_t width, FILE *file)
+/* The first line, and what goes on `hang` columns deep; `is_row` of it, `rest_is_row` of the rest. */
+static void put_pieces(const char *line, size_t size, size_t hang, bool is_row, bool rest_is_row,
+                       size_t width, FILE *file)
 {
-        bool is_row;
-        size_t hang = hang_of(line, size, &is_row), length = fitting(line, size, width, is_row);
+        size_t length = fitting(line, size, width, is_row);
 
         if (hang + 20 > width)
                 hang = 0;               /* next to nothing would fit behind it */
         fprintf(file, "%.*s\n", (int)length, line);
         while (length < size) {
+                length += indent_of(line + length, size - length);
                 line += length;
                 size -= length;
-                while (size > 0 && *line == ' ') {
-                        line++;
-                        size--;
-                }
                 if (size == 0)
                         return;
-                length = fitting(line, size, width - hang, false);
+                length = fitting(line, size, width - hang, rest_is_row);
                 fprintf(file, "%*s%.*s\n", (int)hang, "", (int)length, line);
         }
+}
+
+static void put_line(const char *line, size_t size, size_t width, FILE *file)
+{
+        bool is_row;
+        size_t hang = hang_of(line, size, &is_row);
+
+        put_pieces(line, size, hang, is_row, false, width, file);
+}
+
+void screen_put_row(const char *text, size_t size, size_t hang, size_t width, FILE *file)
+{
+        put_pieces(text, size, hang, true, true, width, file);
 }
 
 void screen_put_wrapped(const char *text, size_t size, size_t width, FILE *file)
@@ -176,4 +198,40 @@ void screen_put_wrapped(const char *text, size_t size, size_t width, FILE *file)
                 text += length;
                 size -= length;
         }
+}
+
+/* Whether `next` is more of what `line` says: not another command below one that is shown. */
+static bool goes_on(const char *line, size_t size, const char *next, size_t next_size)
+{
+        bool is_row, next_is_row;
+        size_t indent = indent_of(line, size), hang = hang_of(line, size, &is_row);
+
+        return (hang > indent || indent == 0) && !is_row && hang < next_size &&
+               indent_of(next, next_size) == hang &&
+               hang_of(next, next_size, &next_is_row) == hang && !next_is_row;
+}
+
+size_t screen_join_wide(char *text, size_t size, size_t width)
+{
+        size_t line = 0, end = 0;       /* of what is kept; the newest line begins at `line` */
+
+        for (size_t at = 0; at < size;) {
+                const char *next = text + at, *stop = memchr(next, '\n', size - at);
+                size_t next_size = stop ? (size_t)(stop - next) : size - at;
+                at += next_size + (stop != NULL);
+                if (end > line + 1 && columns_of(text + line, end - line - 1) > width &&
+                    goes_on(text + line, end - line - 1, next, next_size)) {
+                        size_t indent = indent_of(next, next_size);
+                        text[end - 1] = ' ';
+                        next += indent;
+                        next_size -= indent;
+                } else {
+                        line = end;
+                }
+                memmove(text + end, next, next_size);
+                end += next_size;
+                if (stop)
+                        text[end++] = '\n';
+        }
+        return end;
 }

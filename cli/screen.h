@@ -48,5 +48,14 @@ const char *screen_off(const struct screen *screen, enum tone tone);
  * word that is wider stays whole. */
 void screen_put_wrapped(const char *text, size_t size, size_t width, FILE *file);
 
+/* Writes one line of fields with two blanks between them, broken there, and goes on `hang` columns
+ * deep. Tones in it take no columns. It is terminated, as is what screen_put_wrapped() gets. */
+void screen_put_row(const char *text, size_t size, size_t hang, size_t width, FILE *file);
+
+/* In a text that was laid out by hand: what goes on below a line of more than `width` columns is
+ * put behind it, in place, so that screen_put_wrapped() leaves no short lines. A paragraph goes on
+ * where it began, a second column where it stands. Returns the size. */
+size_t screen_join_wide(char *text, size_t size, size_t width);
+
 /* The tone of a workload's state, or of a node's. */
 enum tone screen_state_tone(const char *state);

@@ -99,6 +99,61 @@ static int put_places(const json_t *workload, const struct talk *talk, FILE *fil
         return grid_finish(grid, "places:", talk->screen.width, file, err);
 }
 
+/* Of a gang each node once. */
+static json_t *nodes_once(const json_t *run)
+{
+        const json_t *nodes = json_object_get(run, "nodes");
+        json_t *seen = json_object(), *list = json_array(), *once = json_object();
+
+        for (size_t n = 0; n < json_array_size(nodes); n++) {
+                const char *name = json_string_value(json_array_get(nodes, n));
+                if (!name || json_object_get(seen, name))
+                        continue;
+                (void)json_object_set_new(seen, name, json_true());
+                (void)json_array_append_new(list, json_string(name));
+        }
+        json_decref(seen);
+        (void)json_object_set_new(once, "nodes", list);
+        return once;
+}
+
+static void put_run(const json_t *run, struct grid *grid)
+{
+        static const char *const keys[] = {"cause", "exit_code", "signal"};
+        char started[JSON_IN_MAX], ended[JSON_IN_MAX], buf[JSON_IN_MAX];
+        json_t *nodes = nodes_once(run);
+
+        grid_row(grid);
+        grid_cell(grid, "%s", json_in_words(run, "run", buf));
+        grid_cell(grid, "%.19s", json_in_clean(run, "started", started));
+        grid_cell(grid, "%.19s", json_in_clean(run, "ended", ended));
+        for (size_t k = 0; k < ARRAY_LEN(keys); k++)
+                grid_cell(grid, "%s", json_in_words(run, keys[k], buf));
+        grid_cell(grid, "%s", json_in_words(nodes, "nodes", buf));
+        json_decref(nodes);
+}
+
+/* The only run of work that runs says nothing that does not stand above. */
+static int put_runs(const json_t *workload, const struct talk *talk, FILE *file, struct err *err)
+{
+        static const char *const titles[] = {"run",       "started (UTC)", "ended (UTC)", "cause",
+                                             "exit code", "signal",        "nodes"};
+        const json_t *runs = json_object_get(workload, "runs");
+        struct grid *grid;
+
+        if (json_array_size(runs) == 0 ||
+            (json_array_size(runs) == 1 && !json_in_has(json_array_get(runs, 0), "ended")))
+                return 0;
+        if (!(grid = grid_new(1)))
+                return grid_no_memory(err);
+        for (size_t c = 0; c < ARRAY_LEN(titles); c++)
+                grid_column(grid, titles[c], c == 0 || c == 4 || c == 5);
+        for (size_t r = 0; r < json_array_size(runs); r++)
+                put_run(json_array_get(runs, r), grid);
+        return grid_finish(grid, "runs (`berth logs --run N` shows what one wrote):",
+                           talk->screen.width, file, err);
+}
+
 int status_print_one(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
 {
         static const struct {
@@ -126,5 +181,6 @@ int status_print_one(const json_t *answer, const struct talk *talk, FILE *file, 
         put_times(answer, file);
         put_eta(answer, file);
         put_command(answer, file);
-        return put_places(answer, talk, file, err);
+        int rc = put_places(answer, talk, file, err);
+        return rc < 0 ? rc : put_runs(answer, talk, file, err);
 }

@@ -20,7 +20,8 @@
 
 static const struct command_option options[] = {
         {"key", 0, "HEX|FILE", "check, compact: the key (64 digits, or STORE.key) of the heads"},
-        {"json", 0, "[FILE.json]", "print JSON instead, or write it to that file (--json=FILE: any)"},
+        {"json", 0, "[FILE.json]",
+         "print JSON instead, or write it to that file (--json=FILE: any)"},
         {"records", 0, "DAYS", "compact: keep records for so long behind the newest snapshot"},
         {"objects", 0, "DAYS", "compact: keep what has ended for so long after that"},
         {"usage", 0, "MONTHS", "compact: keep usage and the review's days for so long"},
@@ -46,7 +47,7 @@ static const char details[] =
         "\n"
         "examples:\n"
         "  berth store check /var/lib/berth/pool.db\n"
-        "  berth store check pool.db --key pool.db.key --json | jq .[].findings\n"
+        "  berth store check pool.db --key pool.db.key --json | jq '.[].findings'\n"
         "  berth store export pool.db - | zstd > pool.export.zst\n"
         "  berth store import pool.export new.db\n"
         "  berth store backup /var/lib/berth/pool.db /backup/pool-$(date +%F).db\n"

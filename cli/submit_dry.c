@@ -1,6 +1,8 @@
 /* What a submission would come to: when, on which terms, at which price. */
 #include <inttypes.h>
+#include <stdlib.h>
 
+#include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/json_in.h"
@@ -132,12 +134,10 @@ bool submit_would_be_refused(const json_t *answer)
         return str_equal(verdict, "REFUSED") || str_equal(verdict, "NEVER");
 }
 
-int submit_print_dry(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
+static void put_all(const json_t *answer, FILE *file)
 {
         char verdict[JSON_IN_MAX], summary[JSON_IN_MAX], standing[JSON_IN_MAX];
 
-        (void)talk;
-        (void)err;
         fprintf(file, "would be: %s", json_in_clean(answer, "verdict", verdict));
         if (json_in_clean(answer, "summary", summary)[0])
                 fprintf(file, ". %s", summary);
@@ -152,5 +152,21 @@ int submit_print_dry(const json_t *answer, const struct talk *talk, FILE *file, 
                 put_price(json_object_get(answer, "price"), file);
         }
         fputs("nothing was submitted\n", file);
+}
+
+int submit_print_dry(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
+{
+        char *text = NULL;
+        size_t size = 0;
+        FILE *memory = open_memstream(&text, &size);
+
+        if (memory)
+                put_all(answer, memory);
+        if (!memory || fclose(memory) != 0) {
+                free(text);
+                return err_set(err, ERR_NOMEM, "out of memory");
+        }
+        screen_put_wrapped(text, size, talk->screen.width, file);
+        free(text);
         return 0;
 }

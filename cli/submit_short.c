@@ -151,7 +151,8 @@ static int make_each(const struct command_call *call, json_t *each, struct err *
                 return err_set(err, ERR_NOMEM, "out of memory");
         if (!set_text(each, "cpu", cpu))
                 return no_utf8("--cpu", err);
-        /* `berth submit -- python train.py` is for a device; work without one says what it needs. */
+        /* `berth submit -- python train.py` is for a device; work without one says what it
+         * needs. */
         bool says_model_only = command_value(call, "model") && json_object_size(each) == 1;
         if ((json_object_size(each) == 0 || says_model_only) &&
             json_object_set_new(each, "devices", json_integer(1)) < 0)

@@ -282,6 +282,8 @@ void alerts_report(struct alerts *alerts, const struct alert_report *given, int6
                 return;
         if (report.watched && !entry->watched)
                 watch(entry, &report, now_ms);
+        if (entry->alert.state == ALERT_PENDING && entry->alert.since_ms > now_ms)
+                entry->alert.since_ms = now_ms; /* the clock was set back */
         entry->is_seen = true;
         entry->alert.value = report.value;
         entry->alert.threshold = threshold;
@@ -312,8 +314,8 @@ static void sweep(struct alerts *alerts, int64_t now_ms)
                         entry->alert.state = ALERT_CLEARED;
                         entry->alert.resolved_ms = now_ms;
                         entry->is_touched = true;
-                } else if (entry->clear_ms == 0 && hold_ms > 0) {
-                        entry->clear_ms = now_ms;
+                } else if ((entry->clear_ms == 0 && hold_ms > 0) || entry->clear_ms > now_ms) {
+                        entry->clear_ms = now_ms;       /* or the clock was set back since */
                 } else if (hold_ms == 0 || now_ms - entry->clear_ms >= hold_ms) {
                         unname(alerts, entry);
                         alerts_change(entry, ALERT_CHANGE_ENDED, now_ms);

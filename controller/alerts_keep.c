@@ -320,8 +320,8 @@ static int by_number(const void *a, const void *b)
         return x->alert.id < y->alert.id ? -1 : x->alert.id > y->alert.id;
 }
 
-/* Of one kind and subject the end of the first stands in the log before the next is raised, wherever
- * they lie in the table: later ones have higher numbers. */
+/* Of one kind and subject the end of the first stands in the log before the next is raised,
+ * wherever they lie in the table: later ones have higher numbers. */
 static uint32_t collect(struct alerts *alerts, int64_t now_ms, struct entry **ret_wanting)
 {
         uint32_t count = 0;

@@ -238,6 +238,13 @@ static int no_such_word(const char *name, const char *at, size_t length,
                        (int)(length < 32 ? length : 32), at, known);
 }
 
+int api_check_span(int64_t from_ms, int64_t until_ms, struct err *err)
+{
+        if (from_ms < until_ms)
+                return 0;
+        return err_set(err, ERR_INPUT, "query 'from' is not before 'until': nothing lies between");
+}
+
 int api_take_words(const char *name, const char *list, const struct api_word *words, size_t count,
                    struct err *err)
 {

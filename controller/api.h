@@ -110,6 +110,8 @@ struct api_word {
 };
 int api_take_words(const char *name, const char *list, const struct api_word *words, size_t count,
                    struct err *err);
+/* Whether a time lies between the queries 'from' and 'until': 0 or -ERR_INPUT. */
+int api_check_span(int64_t from_ms, int64_t until_ms, struct err *err);
 /* The tenant that is asked for, which who asks may see; "" for the whole pool, which only some may.
  * False: answered. */
 bool api_tenant(struct call *call, char ret_tenant[TENANT_PATH_MAX]);

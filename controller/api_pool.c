@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/num.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "controller/live.h"
@@ -130,17 +129,6 @@ static void change_drain(struct call *call, struct node_entry *node, bool draine
         api_commit(call, act, 200, view_node(call->live, node, true));
 }
 
-/* "2027-01-04T08:00Z", or "2h" from now. */
-static int take_time(const char *text, int64_t *ret_ms, struct err *err)
-{
-        int64_t span_ms;
-
-        if (num_duration_ms(text, 1, INT64_MAX / 4, &span_ms, NULL) < 0)
-                return when_parse(text, ret_ms, err);
-        *ret_ms = api_now_ms() + span_ms;
-        return 0;
-}
-
 void post_drain(struct http_exchange *exchange, const struct route_match *match, void *arg)
 {
         struct node_entry *node;
@@ -153,7 +141,7 @@ void post_drain(struct http_exchange *exchange, const struct route_match *match,
             !(body = api_body(&call)))
                 return;
         const char *by = json_string_value(json_object_get(body, "by"));
-        if (by && take_time(by, &by_ms, &err) < 0) {
+        if (by && when_ahead(by, api_now_ms(), &by_ms, &err) < 0) {
                 (void)err_prefix(&err, "field 'by': a time, or a duration like 2h");
                 api_fail(&call, &err);
         } else {

@@ -235,7 +235,8 @@ void get_review(struct http_exchange *exchange, const struct route_match *match,
         query.from_ms = query.until_ms - DAYS_USUAL * REVIEW_DAY_MS;
         if (!take_day(&call, "from", &query.from_ms))
                 return;
-        if (take_by(by, &query, &err) < 0) {
+        if (api_check_span(query.from_ms, query.until_ms, &err) < 0 ||
+            take_by(by, &query, &err) < 0) {
                 api_fail(&call, &err);
                 return;
         }

@@ -14,7 +14,7 @@ const struct route api_routes[] = {
         {HTTP_GET, "/v1/workloads/{id}/explain", "getExplanation", get_explanation,
          "tenant view at format"},
         {HTTP_GET, "/v1/workloads/{id}/logs", "getLogs", get_logs,
-         "tenant member stream offset bytes"},
+         "tenant member run stream offset bytes"},
         {HTTP_POST, "/v1/workloads/{id}/hold", "postHold", post_hold, "tenant"},
         {HTTP_POST, "/v1/workloads/{id}/release", "postRelease", post_release, "tenant"},
         {HTTP_POST, "/v1/workloads/{id}/restart", "postRestart", post_restart, "tenant"},

@@ -262,7 +262,8 @@ void get_usage(struct http_exchange *exchange, const struct route_match *match, 
         if (!take_time(&call, "from", &query.from_ms) ||
             !take_time(&call, "until", &query.until_ms))
                 return;
-        if (take_by(by, &query, &err) < 0) {
+        if (api_check_span(query.from_ms, query.until_ms, &err) < 0 ||
+            take_by(by, &query, &err) < 0) {
                 api_fail(&call, &err);
                 return;
         }

@@ -39,6 +39,7 @@ struct asides {
         struct core *core;
         const struct store *store;      /* of which each thread takes a view */
         struct lane lanes[ASIDE_LANES_END];
+        bool is_ending;                 /* the loop still runs, and may bring more */
 };
 
 static const struct {
@@ -238,6 +239,8 @@ int asides_add(struct asides *asides, const struct aside *aside, struct err *err
         uint64_t round = lane->round;
         unsigned own = 0;
 
+        if (asides->is_ending)
+                return err_set(err, ERR_CANCELLED, "%s", cancelled);
         for (const struct asked *other = lane->first; other; other = other->next)
                 if (str_equal(other->aside.request.by, aside->request.by)) {
                         own++;
@@ -282,6 +285,7 @@ void asides_free(struct asides *asides)
 {
         if (!asides)
                 return;
+        asides->is_ending = true;
         asides_look(asides, true);
         for (unsigned l = 0; l < ASIDE_LANES_END; l++)
                 while (asides->lanes[l].is_at_work)

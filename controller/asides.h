@@ -72,7 +72,7 @@ struct asides *asides_new(struct uv_loop_s *loop, struct core *core);
 void asides_free(struct asides *asides);
 
 /* 0: `done` follows, also from within. Or it is not taken: -ERR_FULL (too many wait),
- * -ERR_NOMEM. */
+ * -ERR_CANCELLED (within asides_free()), -ERR_NOMEM. */
 int asides_add(struct asides *asides, const struct aside *aside, struct err *err);
 
 /* Now and then: ends what is unwanted, or `all`. NULL is fine. */

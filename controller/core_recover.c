@@ -470,7 +470,8 @@ int core_snapshot(struct core *core, struct err *err)
         if (rc)
                 rc = err_set(err, ERR_NOMEM, "out of memory");
         if (rc == 0)
-                rc = snapshot_put_new(&about, body.bytes, body.size, SNAPSHOT_KEEP_USUAL, &put, err);
+                rc = snapshot_put_new(&about, body.bytes, body.size, SNAPSHOT_KEEP_USUAL, &put,
+                                      err);
         if (rc) {
                 text_done(&body);
                 return rc;

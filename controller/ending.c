@@ -1,5 +1,6 @@
 #include "controller/ending.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -35,27 +36,55 @@ static const struct work_member *telling_member(const struct work *work)
         return work->members_count > 0 ? &work->members[0] : NULL;
 }
 
-static void add_nodes(struct text *detail, const struct state *state, uint64_t id)
+/* Names of the nodes by member; NONE: it has none. How many members. */
+static uint32_t find_nodes(const struct state *state, uint64_t id, uint32_t nodes[MEMBERS_MAX])
 {
-        const char *names[ENDING_NODES] = {0};
         uint32_t slot = state_workload(state, id), count = 0;
 
         for (uint32_t at = slot == NONE ? NONE : state->workloads[slot].first_member; at != NONE;
              at = state->members[at].next) {
                 const struct member *member = &state->members[at];
-                if (member->number >= ENDING_NODES)
-                        continue;
-                names[member->number] = vocab_name_text(state->vocab,
-                                                        state->nodes[member->node].desc.name);
-                if (member->number >= count)
-                        count = member->number + 1u;
+                assert(member->number < MEMBERS_MAX);
+                for (; count <= member->number; count++)
+                        nodes[count] = NONE;
+                nodes[member->number] = state->nodes[member->node].desc.name;
         }
-        text_add(detail, ",\"nodes\":[");
-        for (uint32_t m = 0; m < count; m++) {
-                text_add(detail, m ? "," : "");
-                text_add_json(detail, names[m] ? names[m] : "");
+        return count;
+}
+
+/* Ends the object. */
+static void add_nodes(struct text *detail, const struct state *state, uint64_t id)
+{
+        uint32_t nodes[MEMBERS_MAX], spans[ENDING_NODES] = {0}, count = 0;
+        uint32_t members = find_nodes(state, id, nodes);
+
+        text_add(detail, ",\"members\":%" PRIu32 ",\"nodes\":[", members);
+        for (uint32_t m = 0; m < members; m++) {
+                bool is_next = m == 0 || nodes[m] != nodes[m - 1];
+                if (is_next && count == ENDING_NODES)
+                        break;
+                if (is_next) {
+                        text_add(detail, m ? "," : "");
+                        text_add_json(detail, nodes[m] == NONE
+                                                      ? ""
+                                                      : vocab_name_text(state->vocab, nodes[m]));
+                        count++;
+                }
+                spans[count - 1]++;
         }
+        text_add(detail, "],\"spans\":[");
+        for (uint32_t n = 0; n < count; n++)
+                text_add(detail, n ? ",%" PRIu32 : "%" PRIu32, spans[n]);
         text_add(detail, "]}");
+}
+
+static void add_exit(struct text *detail, const struct work *work)
+{
+        const struct work_member *member = telling_member(work);
+
+        if (member && member->phase != PHASE_REFUSED)
+                text_add(detail, ",\"exit_code\":%" PRId32 ",\"signal\":%" PRId32,
+                         member->exit_code, member->signal);
 }
 
 /* What waited for work that did not end well is refused, long after it was taken. */
@@ -75,6 +104,31 @@ static int keep_refusal(struct batch *batch, const struct state *state, const st
         return batch_set_object(batch, &change, err);
 }
 
+/* It waits again: what it wrote so far is asked for by the run's epoch and nodes. */
+static int keep_run(struct batch *batch, const struct state *state, const struct work *work,
+                    const struct fact *fact, int64_t now_ms, struct err *err)
+{
+        struct text run = {0};
+        int rc;
+
+        if (!work || work->epoch == 0)
+                return 0;
+        text_add(&run,
+                 "{\"epoch\":%" PRIu64 ",\"started_ms\":%" PRId64 ",\"ended_ms\":%" PRId64
+                 ",\"cause\":\"%s\"",
+                 work->epoch, work->started_ms, now_ms, release_cause_name(fact->requeued.cause));
+        add_exit(&run, work);
+        add_nodes(&run, state, work->id);
+        const struct object_change change = {.kind = OBJECT_WORKLOAD,
+                                             .id = work->id,
+                                             .run = run.bytes,
+                                             .updated_ms = now_ms};
+        rc = run.failed ? err_set(err, ERR_NOMEM, "out of memory")
+                        : batch_set_object(batch, &change, err);
+        text_done(&run);
+        return rc;
+}
+
 int ending_keep(struct batch *batch, const struct state *state, const struct works *works,
                 const struct fact *fact, int64_t now_ms, struct err *err)
 {
@@ -82,6 +136,7 @@ int ending_keep(struct batch *batch, const struct state *state, const struct wor
                                           ? works_find(works, fact->released.workload)
                                           : NULL;
         struct object_change change = {.kind = OBJECT_WORKLOAD,
+                                       .keeps_runs = true,
                                        .updated_ms = now_ms,
                                        .ended_ms = now_ms};
         struct text detail = {0};
@@ -89,13 +144,13 @@ int ending_keep(struct batch *batch, const struct state *state, const struct wor
 
         if (fact->kind == FACT_REFUSED)
                 return keep_refusal(batch, state, fact, now_ms, err);
+        if (fact->kind == FACT_REQUEUED)
+                return keep_run(batch, state, works_find(works, fact->requeued.workload), fact,
+                                now_ms, err);
         if (!work)
                 return 0;
-        const struct work_member *member = telling_member(work);
         text_add(&detail, "{\"cause\":\"%s\"", release_cause_name(fact->released.cause));
-        if (member && member->phase != PHASE_REFUSED)
-                text_add(&detail, ",\"exit_code\":%" PRId32 ",\"signal\":%" PRId32,
-                         member->exit_code, member->signal);
+        add_exit(&detail, work);
         text_add(&detail,
                  ",\"stops\":%" PRIu32 ",\"started_ms\":%" PRId64 ",\"lost_ms\":%" PRId64
                  ",\"epoch\":%" PRIu64,

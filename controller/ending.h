@@ -1,8 +1,12 @@
-/* ending.h - what is kept of a workload when it has ended.
+/* ending.h - what is kept of a workload when it has ended, and of each run before its last one.
  *
  * Pure apart from the heap. Its object (store/objects.h) gets a state, and in its detail what
  * became of it: {"cause", "exit_code", "signal", "stops", "started_ms", "lost_ms", "epoch",
- * "nodes"}; nodes by member, of the first ENDING_NODES ones.
+ * "members", "nodes", "spans"}. A run after which it waits again is put into the detail's "runs":
+ * {"epoch", "started_ms", "ended_ms", "cause", "exit_code", "signal", "members", "nodes", "spans"}.
+ * Nodes are by member, and so many members on end as "spans" says are on each; without it one is.
+ * There are ENDING_NODES of them at most: where the members behind were is not kept. run_list.h
+ * reads all of it.
  */
 #pragma once
 
@@ -19,8 +23,8 @@ struct works;
 /* "succeeded", "failed", "cancelled", ...: how work that was released for that cause has ended. */
 const char *ending_state(unsigned release_cause);
 
-/* Puts the change into the batch where the fact, not applied yet, ends a workload that is known;
- * else nothing. 0, -ERR_FULL, -ERR_NOMEM. */
+/* Puts the change into the batch where the fact, not applied yet, ends a workload that is known, or
+ * a run of it; else nothing. 0, -ERR_FULL, -ERR_NOMEM. */
 int ending_keep(struct batch *batch, const struct state *state, const struct works *works,
                 const struct fact *fact, int64_t now_ms, struct err *err);
 

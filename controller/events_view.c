@@ -101,7 +101,7 @@ static void deliver(struct view *view, const struct event *event)
                 view->pending_from = event->id;
                 view->next_dirty = view->events->dirty;
                 view->events->dirty = view;
-        } else if (view->pending.size == 0) {
+        } else if (view->pending.size == 0 && !view->pending.failed) {
                 view->pending_from = event->id;
         }
         view_write(view->kind, event, &view->pending);

@@ -1,4 +1,4 @@
-/* What an agent reports, and what that means for the pool; exchange_answer.c tells it what to run. */
+/* What an agent reports, and what it means for the pool; exchange_answer.c says what is to run. */
 #include "controller/exchange.h"
 
 #include <inttypes.h>

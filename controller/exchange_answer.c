@@ -12,7 +12,7 @@
 #include "controller/wants.h"
 #include "controller/works.h"
 #include "engine/contact.h"
-#include "engine/order.h"
+#include "engine/tenancy.h"
 #include "proto/protocol.h"
 #include "proto/workload_doc.h"
 
@@ -149,14 +149,6 @@ static bool add_document(json_t *json, struct live *live, const struct work *wor
         return read;
 }
 
-/* Without a policy there are no classes: what is lost then is started again, so it must end. */
-static const char *lost_contact_of(const struct state *state, const struct workload *workload)
-{
-        return lost_contact_names[state->accounts
-                                          ? class_of(state, workload->bucket)->on_lost_contact
-                                          : LOST_CONTACT_STOP_AT_LEASE];
-}
-
 static json_t *run_of(struct live *live, const struct member *member)
 {
         const struct state *state = core_state(live->core);
@@ -182,7 +174,10 @@ static json_t *run_of(struct live *live, const struct member *member)
         view_set(json, "world", json_integer(bucket->form.members));
         view_set(json, "addresses", addresses_of(state, workload, bucket->form.members));
         view_set(json, "go", json_boolean(may_go(state, workload, work)));
-        view_set(json, "lost_contact", json_string(lost_contact_of(state, workload)));
+        view_set(json, "lost_contact",
+                 json_string(lost_contact_names[workload_continues(state, workload)
+                                                        ? LOST_CONTACT_CONTINUE
+                                                        : LOST_CONTACT_STOP_AT_LEASE]));
         if (!add_document(json, live, work, workload)) {
                 json_decref(json);
                 return NULL;

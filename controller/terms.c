@@ -170,7 +170,8 @@ static uint64_t units_on(const struct live *live, const struct request *request,
                part_units(model, &options[0]);
 }
 
-/* The models on which all of it could ever lie; where that takes several together, all it asks for. */
+/* The models on which all of it could ever lie; where that takes several together, all it asks
+ * for. */
 static uint64_t models_of(const struct live *live, const struct request *request)
 {
         const struct state *state = core_state(live->core);

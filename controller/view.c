@@ -11,6 +11,7 @@
 #include "controller/access.h"
 #include "controller/live.h"
 #include "controller/nodes.h"
+#include "controller/run_list.h"
 #include "controller/terms.h"
 #include "controller/works.h"
 #include "engine/contact.h"
@@ -108,18 +109,6 @@ const char *view_state(const struct live *live, const struct work *work)
         return live->simulated || all_run(work) ? "running" : "starting";
 }
 
-/* Whether nobody hears of one of its members: it continues there, or it did. */
-static bool lies_silent(const struct state *state, uint64_t id)
-{
-        uint32_t slot = state_workload(state, id);
-
-        for (uint32_t at = slot == NONE ? NONE : state->workloads[slot].first_member; at != NONE;
-             at = state->members[at].next)
-                if (node_is_down(&state->nodes[state->members[at].node]))
-                        return true;
-        return false;
-}
-
 static json_t *places_of(const struct live *live, const struct work *work, uint32_t slot)
 {
         const struct state *state = core_state(live->core);
@@ -194,15 +183,7 @@ static const char *summary_of(struct live *live, const struct work *work,
                               const struct explanation *record, char text[EXPLAIN_TEXT_MAX])
 {
         const struct explain_names names = names_of(live);
-        const struct state *state = core_state(live->core);
-        uint32_t slot = state_workload(state, work->id);
 
-        if (slot != NONE && workload_is_torn(state, &state->workloads[slot]))
-                return "A part of it is lost: a device broke, or its node was given up. What is "
-                       "left is being ended, and then it waits again.";
-        if (lies_silent(state, work->id))
-                return "Its node is silent. It keeps its place until the node is back, or an "
-                       "operator gives it up.";
         if (str_equal(view_state(live, work), "starting"))
                 return "It has its place, and its processes are being started.";
         return explain_summary(record, &names, text);
@@ -268,6 +249,7 @@ json_t *view_workload(struct live *live, const struct object *object, bool full)
                 view_set(json, "eta", terms_eta(live, slot));
                 view_set(json, "places", places_of(live, work, slot));
         }
+        view_set(json, "runs", run_list(live, object));
         if (object->size > 0)
                 view_set(json, "document", json_stringn(object->body, object->size));
         return json;

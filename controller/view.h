@@ -28,9 +28,10 @@ const char *view_time_text(int64_t ms, char buf[VIEW_TIME_MAX]);        /* the s
 json_t *view_devices(uint64_t units);
 
 /* A workload, live or ended, from its row (whose texts are not kept). With `full` its places, its
- * document and why it waits. */
+ * runs, its document and why it waits. */
 json_t *view_workload(struct live *live, const struct object *object, bool full);
-/* What a workload may be in: first what lives (view_state()), then how it ended (ending_state()). */
+/* What a workload may be in: first how it lives (view_state()), then how it ended
+ * (ending_state()). */
 #define VIEW_STATES(X)                                                                \
         X(QUEUED,      "queued")                                                      \
         X(HELD,        "held")                                                        \

@@ -99,6 +99,17 @@ static json_t *frozen_planes(const struct state *state)
         return names;
 }
 
+/* Whoever submits may name one. */
+static json_t *class_names(const struct state *state)
+{
+        const struct tenancy *tenancy = state->accounts ? state->accounts->tenancy : NULL;
+        json_t *names = json_array();
+
+        for (uint32_t c = 0; tenancy && c < tenancy->classes_count; c++)
+                (void)json_array_append_new(names, json_string(tenancy->classes[c].name));
+        return names;
+}
+
 static json_t *retention_of(const struct live *live)
 {
         const struct policy_doc *policy = core_policy(live->core);
@@ -142,13 +153,15 @@ json_t *view_pool(struct live *live, bool sees_all)
         view_set(json, "nodes_down", json_integer(nodes - up));
         view_set(json, "devices", json_integer(devices));
         view_set(json, "models", models);
+        view_set(json, "classes", class_names(state));
         view_set(json, "waiting", json_integer((json_int_t)state->waiting));
         view_set(json, "running",
             json_integer((json_int_t)(state->workload_slots.used - state->waiting)));
         view_set(json, "frozen", json_boolean(state->frozen));
         view_set(json, "frozen_planes", frozen_planes(state));
         view_set(json, "plan", plan_of(live));
-        view_set(json, "policy_revision", json_integer((json_int_t)core_policy_revision(live->core)));
+        view_set(json, "policy_revision",
+                 json_integer((json_int_t)core_policy_revision(live->core)));
         view_set(json, "pool_revision", json_integer((json_int_t)live->pool_revision));
         view_set(json, "retention", retention_of(live));
         if (sees_all)

@@ -21,6 +21,8 @@ struct want {
         const struct node_entry *node;
         struct http_exchange *asker;    /* who waits for it */
         uint64_t workload, epoch;
+        uint64_t run;                   /* which of the workload's, counted from 1 */
+        bool has_ended;                 /* that run: nothing more is written */
         uint32_t member;
         bool is_stderr;
         int64_t offset;                 /* negative: from the end */

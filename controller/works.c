@@ -350,6 +350,7 @@ int works_follow(struct works *works, const struct fact *fact, uint32_t members,
                 work = works_find(works, fact->requeued.workload);
                 if (work) {
                         work->stops += fact->requeued.cause == RELEASE_STOPPED;
+                        work->requeued = seq;
                         end_run(work);
                 }
                 return 0;

@@ -52,6 +52,7 @@ struct work_member {
 struct work {
         uint64_t id;
         uint64_t epoch;                 /* record that allocated it; 0: it waits */
+        uint64_t requeued;              /* record after which it waited again; 0: none */
         int64_t started_ms;
         int64_t simulated_ms;           /* it runs so long on a simulated node; 0: not known */
         char *name, *tenant, *user;     /* owned */

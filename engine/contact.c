@@ -3,10 +3,15 @@
 
 #include "engine/order.h"
 
-static bool continues(const struct state *state, const struct workload *workload)
+static bool class_continues(const struct state *state, const struct workload *workload)
 {
         return state->accounts &&
                class_of(state, workload->bucket)->on_lost_contact == LOST_CONTACT_CONTINUE;
+}
+
+bool workload_continues(const struct state *state, const struct workload *workload)
+{
+        return class_continues(state, workload) != workload->contact_otherwise;
 }
 
 bool member_may_run(const struct state *state, const struct member *member)
@@ -14,7 +19,8 @@ bool member_may_run(const struct state *state, const struct member *member)
         enum node_status status = state->nodes[member->node].status;
 
         return status == NODE_UP ||
-               (status == NODE_SILENT && continues(state, &state->workloads[member->workload]));
+               (status == NODE_SILENT &&
+                workload_continues(state, &state->workloads[member->workload]));
 }
 
 bool workload_ends_with(const struct state *state, const struct workload *workload, uint32_t node,
@@ -22,7 +28,7 @@ bool workload_ends_with(const struct state *state, const struct workload *worklo
 {
         for (uint32_t at = workload->first_member; at != NONE; at = state->members[at].next) {
                 const struct member *member = &state->members[at];
-                if (member->node == node ? is_silent && continues(state, workload)
+                if (member->node == node ? is_silent && workload_continues(state, workload)
                                          : member_may_run(state, member))
                         return false;
         }
@@ -46,5 +52,13 @@ bool workload_is_torn(const struct state *state, const struct workload *workload
                     (member_devices(state, member) & state->nodes[member->node].desc.broken))
                         return true;
         }
+        return false;
+}
+
+bool workload_is_silent(const struct state *state, const struct workload *workload)
+{
+        for (uint32_t at = workload->first_member; at != NONE; at = state->members[at].next)
+                if (node_is_down(&state->nodes[state->members[at].node]))
+                        return true;
         return false;
 }

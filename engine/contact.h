@@ -11,6 +11,11 @@
 
 #include "engine/state.h"
 
+/* Whether the placed workload goes on where nobody hears of it: as its class said when it started.
+ * Its agents were told so then, and one that is silent hears of no other policy. Without a policy
+ * it stops: what is lost then is started again. */
+bool workload_continues(const struct state *state, const struct workload *workload);
+
 /* Of a placed member: its node is there; or is silent, and its class lets it continue. */
 bool member_may_run(const struct state *state, const struct member *member);
 
@@ -21,6 +26,9 @@ bool workload_ends_with(const struct state *state, const struct workload *worklo
 /* Whether a part of the placed workload is lost: a member may not run, or has a device that broke.
  * What is left of it is to be ended. */
 bool workload_is_torn(const struct state *state, const struct workload *workload);
+
+/* Whether a member of it is on a node that nobody hears of. */
+bool workload_is_silent(const struct state *state, const struct workload *workload);
 
 /* Bit d: the placed member has a part of device d of its node. */
 uint32_t member_devices(const struct state *state, const struct member *member);

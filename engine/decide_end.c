@@ -149,7 +149,7 @@ int decide_overtime(struct memo *memo, const struct state *state, int64_t now_ms
 
 /* Ended badly: started again as often as it may be. */
 int decide_failed(struct memo *memo, const struct state *state, uint32_t slot,
-                         int64_t now_ms, struct err *err)
+                  int64_t now_ms, struct err *err)
 {
         if (state->workloads[slot].retries > 0)
                 return requeue(memo, state, slot, RELEASE_FAILED, now_ms, err);
@@ -158,7 +158,7 @@ int decide_failed(struct memo *memo, const struct state *state, uint32_t slot,
 
 /* Running work is told, and waits again when it has stopped; in its old place. */
 int decide_stop_asked(struct memo *memo, const struct state *state, uint32_t slot,
-                             int64_t notice_ms, int64_t now_ms, struct err *err)
+                      int64_t notice_ms, int64_t now_ms, struct err *err)
 {
         const struct workload *workload = &state->workloads[slot];
         const struct fact_noticed noticed = {.workload = workload->id,
@@ -177,7 +177,7 @@ int decide_stop_asked(struct memo *memo, const struct state *state, uint32_t slo
 /* Told to stop, and gone: it waits again, unless its time was over, or nobody used its devices. Who
  * has saved and leaves before its notice is over is not waited for: its place is free. */
 int decide_stopped(struct memo *memo, const struct state *state, uint32_t slot,
-                          int64_t now_ms, struct err *err)
+                   int64_t now_ms, struct err *err)
 {
         const struct workload *workload = &state->workloads[slot];
 

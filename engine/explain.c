@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "engine/contact.h"
 #include "engine/decide_impl.h"
 #include "engine/explain_impl.h"
 #include "engine/nearest.h"
@@ -384,6 +385,8 @@ int explain(struct memo *memo, const struct state *state, uint64_t workload, int
                 ret->until_ms = it->notice_until_ms;
                 ret->is_idle = it->idle_since_ms != 0;
                 ret->told_idle = it->notice_cause == NOTICE_IDLE;
+                ret->is_torn = workload_is_torn(state, it);
+                ret->is_silent = workload_is_silent(state, it);
                 return 0;
         }
         int rc = explainer_init(&x, memo, state, now_ms, err);

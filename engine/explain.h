@@ -186,6 +186,7 @@ struct explanation {
         int64_t until_ms;               /* WAIT_PREEMPTION: the latest end of notices; RUNNING: of
                                          * its own, if it has been told to stop */
         bool is_idle, told_idle;        /* RUNNING: nobody uses its devices; told to stop for it */
+        bool is_torn, is_silent;        /* RUNNING: contact.h */
         enum plan_cause plan_cause;
         uint32_t victims;               /* that still run */
         bool has_possible;              /* NEVER: the nearest request this pool could hold */

@@ -28,8 +28,8 @@ int decide_use(struct memo *memo, const struct state *state, uint32_t slot,
 /* Adds what is due for idleness. 0 or -ERR_NOMEM. */
 int decide_idle(struct memo *memo, const struct state *state, int64_t now_ms, struct err *err);
 
-/* Whether running work has been idle for so long that its class makes it spare: what was before then
- * does not rise, though the spell is a new one. */
+/* Whether running work has been idle for so long that its class makes it spare: what was before
+ * then does not rise, though the spell is a new one. */
 bool idle_demotes(const struct state *state, const struct workload *workload, int64_t now_ms);
 /* Whether running work has been idle for so long that its class stops it. */
 bool idle_stops(const struct state *state, const struct workload *workload, int64_t now_ms);

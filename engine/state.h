@@ -125,6 +125,8 @@ struct workload {
         bool displaced;                 /* a service that lost its place, or had to leave it */
         uint8_t idle_done;              /* enum idle_then: done for it since idle_since_ms */
         bool demoted;                   /* by that: spare until it is used again; see idle.h */
+        bool contact_otherwise;         /* placed: its class says otherwise of lost contact than
+                                         * when it started; see contact.h */
         bool once, service, serve, live;
 };
 

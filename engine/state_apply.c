@@ -213,6 +213,7 @@ static void start(struct state *state, uint32_t slot, enum standing standing,
         workload->since_ms = now_ms;
         workload->saved_ms = 0;
         workload->displaced = false;
+        workload->contact_otherwise = false;
         workload->eta_at_ms = 0;
         count_array(state, workload->array, 1);
         if (state->accounts)

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "engine/contact.h"
 #include "engine/state_impl.h"
 
 /* ---- preemption ---- */
@@ -158,10 +159,23 @@ static void apply_node_let_go(struct state *state, uint32_t number)
         state->freed++;
 }
 
+/* What runs goes on without contact, or does not, as before: before the policy comes the mark is
+ * that, behind it whether it differs from the class. */
+static void mark_contact(struct state *state)
+{
+        for (uint32_t w = 0; w < state->workload_slots.high; w++) {
+                struct workload *workload = &state->workloads[w];
+                if (workload->live && workload->members_placed > 0)
+                        workload->contact_otherwise = workload_continues(state, workload);
+        }
+}
+
 /* Tenants and classes of buckets are indexes of the new policy from now on. */
 static void apply_policy(struct state *state, struct accounts *accounts)
 {
+        mark_contact(state);
         accounts_adopt(state, accounts);
+        mark_contact(state);
         enter_buckets(state);
         state->policy_version++;
         state->order_version++;

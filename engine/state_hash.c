@@ -77,7 +77,8 @@ static void hash_workload(const struct state *state, uint32_t slot, uint64_t *ha
                                 (uint64_t)workload->displaced << 2 |
                                 (uint64_t)workload->rescued << 1 | workload->service);
         map_chain(hash, (uint64_t)workload->promise.tenant << 8 | workload->promise.any);
-        map_chain(hash, (uint64_t)workload->group << 8 | workload->serve);
+        map_chain(hash, (uint64_t)workload->group << 8 |
+                                (uint64_t)workload->contact_otherwise << 1 | workload->serve);
         for (uint32_t place = workload->first_member; place != NONE;
              place = state->members[place].next) {
                 const struct member *member = &state->members[place];

@@ -118,8 +118,7 @@ static enum sent send_some(struct http_stream *stream)
         const struct msghdr message = {.msg_iov = vectors, .msg_iovlen = gather(stream, vectors)};
         ssize_t size = sendmsg(stream->connection->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (size < 0)
-                return errno == EAGAIN || errno == EINTR ? SENT_BLOCKED
-                                                                                 : SENT_FAILED;
+                return errno == EAGAIN || errno == EINTR ? SENT_BLOCKED : SENT_FAILED;
         advance(stream, (size_t)size);
         return stream->size > 0 || is_under_way(&stream->chunk) ? SENT_SOME : SENT_ALL;
 }

@@ -62,7 +62,8 @@ struct routes {
         void *arg; /* given to the handlers */
 };
 /* A handler for http_new(), with a `struct routes` as its argument: calls the route's handler, or
- * answers 400 (also to a query that the route does not know), 404, or 405 with Allow. OPTIONS without a route of its own: 204 with Allow. */
+ * answers 400 (also to a query that the route does not know), 404, or 405 with Allow. OPTIONS
+ * without a route of its own: 204 with Allow. */
 void routes_serve(struct http_exchange *exchange, void *routes);
 
 /* The decoded parameter of that name. It is in the pattern, or this is a mistake of ours. */

@@ -129,6 +129,12 @@ const char *explain_summary(const struct explanation *it, const struct explain_n
         case VERDICT_STARTING:
                 return "Nothing stands in its way: it starts at the next turn.";
         case VERDICT_RUNNING:
+                if (it->is_torn)
+                        return "A part of it is lost: a device broke, or its node was given up. "
+                               "What is left is being ended, and then it waits again.";
+                if (it->is_silent)
+                        return "Its node is silent. It keeps its place until the node is back, or "
+                               "an operator gives it up.";
                 if (it->told_idle)
                         return "It runs, and has been told to stop: its devices are idle.";
                 if (it->until_ms)

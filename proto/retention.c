@@ -56,9 +56,9 @@ static int read_months(const struct doc_node *node, uint32_t *ret_span, struct e
                                            "unlimited to keep for ever",
                                 show, RETENTION_MONTHS_MIN, RETENTION_MONTHS_MAX);
         if (months < RETENTION_MONTHS_MIN)
-                return doc_fail(node, err, "'%s' is too short: a review needs the same month of "
-                                           "the year before; write %dmo or more, or unlimited to keep "
-                                           "for ever",
+                return doc_fail(node, err,
+                                "'%s' is too short: a review needs the same month of the year "
+                                "before; write %dmo or more, or unlimited to keep for ever",
                                 show, RETENTION_MONTHS_MIN);
         *ret_span = (uint32_t)months;
         return 0;

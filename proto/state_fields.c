@@ -64,7 +64,7 @@ static const struct field workload_list[] = {
         WORK(group_next), WORK(group_prev), WORK(members_placed), WORK(stops), WORK(retries),
         WORK(nodes_held), WORK(after_count), WORK(standing), WORK(notice_cause),
         WORK(eta_coverage_pct), WORK(holds), WORK(rescued), WORK(displaced), WORK(idle_done),
-        WORK(demoted), WORK(once), WORK(service), WORK(serve), WORK(live)};
+        WORK(demoted), WORK(contact_otherwise), WORK(once), WORK(service), WORK(serve), WORK(live)};
 const struct fields state_workload_fields = FIELDS(workload_list);
 
 #define MEMBER(field) FIELD(member, field)

@@ -7,6 +7,7 @@
 
 #include "base/doc.h"
 #include "base/err.h"
+#include "base/num.h"
 #include "base/str.h"
 #include "base/zone.h"
 #include "engine/calendar.h"
@@ -153,6 +154,21 @@ int when_parse_local(const char *text, const struct zone *zone, int64_t *ret_ms,
                                "2027-01-04",
                                str_show(text, show));
         return parts_ms(text, &parts, zone, ret_ms, err);
+}
+
+int when_ahead(const char *text, int64_t now_ms, int64_t *ret_ms, struct err *err)
+{
+        int64_t span_ms = 0;
+        char show[STR_SHOW_MAX];
+        int rc = num_duration_ms(text, 1, CALENDAR_MS_MAX, &span_ms, NULL);
+
+        if (rc == -ERR_RANGE || (rc == 0 && span_ms > CALENDAR_MS_MAX - now_ms))
+                return err_set(err, ERR_RANGE, "'%s' is no span from now, up to the year 9999",
+                               str_show(text, show));
+        if (rc < 0)
+                return when_parse(text, ret_ms, err);
+        *ret_ms = now_ms + span_ms;
+        return 0;
 }
 
 const char *when_text(int64_t ms, char buf[WHEN_TEXT_MAX])

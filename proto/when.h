@@ -14,6 +14,9 @@ struct zone;
 /* 0, -ERR_INPUT (no such time: also the 30th of February), -ERR_RANGE. Unchanged on failure. */
 int when_parse(const char *text, int64_t *ret_ms, struct err *err);
 
+/* The same, or so long from now: "2h". Errors as above. */
+int when_ahead(const char *text, int64_t now_ms, int64_t *ret_ms, struct err *err);
+
 /* "2027-01-04T08:00Z", with seconds where there are any. Returns `buf`. */
 #define WHEN_TEXT_MAX 32
 const char *when_text(int64_t ms, char buf[WHEN_TEXT_MAX]);

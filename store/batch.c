@@ -263,14 +263,16 @@ int batch_set_object(struct batch *batch, const struct object_change *change, st
 
         if (rc < 0)
                 return rc;
-        size_t bytes = sizeof *change + (change->detail ? strlen(change->detail) : 0);
+        size_t bytes = sizeof *change + (change->detail ? strlen(change->detail) : 0) +
+                       (change->run ? strlen(change->run) : 0);
         struct batch_object *added = add_object(batch, bytes, why);
         if (!added)
                 return -(int)why->code;
         added->is_change = true;
         added->change = *change;
         if (!copy_or_null(batch, change->state, &added->change.state) ||
-            !copy_or_null(batch, change->detail, &added->change.detail))
+            !copy_or_null(batch, change->detail, &added->change.detail) ||
+            !copy_or_null(batch, change->run, &added->change.run))
                 return no_memory(err);
         link_object(batch, added, bytes);
         return 0;

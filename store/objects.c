@@ -62,6 +62,8 @@ int object_change_check(const struct object_change *change, struct err *err)
                 rc = text_check("object: state", change->state, OBJECT_NAME_MAX, err);
         if (rc == 0 && change->detail)
                 rc = text_check("object: detail", change->detail, OBJECT_DETAIL_MAX, err);
+        if (rc == 0 && change->run)
+                rc = text_check("object: run", change->run, OBJECT_DETAIL_MAX, err);
         return rc;
 }
 
@@ -90,11 +92,49 @@ int object_put(struct store *store, const struct object *object, struct err *err
         return sql_done(statement, err);
 }
 
-int object_set(struct store *store, const struct object_change *change, struct err *err)
+/* Runs the statement over the change's row, with `text` where it takes one. */
+static int change_detail(struct store *store, enum store_statement which,
+                         const struct object_change *change, const char *text, struct err *err)
 {
         sqlite3_stmt *statement;
-        int rc = store_statement(store, STATEMENT_OBJECT_SET, &statement, err);
+        int rc = store_statement(store, which, &statement, err);
 
+        if (rc < 0)
+                return rc;
+        sql_bind_i64(statement, 1, (int64_t)change->kind);
+        sql_bind_i64(statement, 2, (int64_t)change->id);
+        if (text) {
+                sql_bind_text(statement, 3, text);
+        } else {
+                sql_bind_i64(statement, 3, OBJECT_RUNS_MAX);
+                sql_bind_i64(statement, 4, OBJECT_DETAIL_MAX);
+        }
+        return sql_done(statement, err);
+}
+
+static int change_runs(struct store *store, const struct object_change *change, struct err *err)
+{
+        int rc = 0;
+
+        if (change->keeps_runs && change->detail)
+                rc = change_detail(store, STATEMENT_OBJECT_RUNS_KEEP, change, change->detail, err);
+        if (rc == 0 && change->run)
+                rc = change_detail(store, STATEMENT_OBJECT_RUN_ADD, change, change->run, err);
+        do {
+                if (rc == 0)
+                        rc = change_detail(store, STATEMENT_OBJECT_RUNS_TRIM, change, NULL, err);
+        } while (rc == 0 && sqlite3_changes64(store->db) > 0);
+        return rc;
+}
+
+int object_set(struct store *store, const struct object_change *change, struct err *err)
+{
+        bool has_runs = change->run || change->keeps_runs;
+        sqlite3_stmt *statement;
+        int rc = has_runs ? change_runs(store, change, err) : 0;
+
+        if (rc == 0)
+                rc = store_statement(store, STATEMENT_OBJECT_SET, &statement, err);
         if (rc < 0)
                 return rc;
         sql_bind_i64(statement, 1, (int64_t)change->kind);
@@ -103,7 +143,7 @@ int object_set(struct store *store, const struct object_change *change, struct e
                 sql_bind_text(statement, 3, change->state);
         else
                 sqlite3_bind_null(statement, 3);
-        if (change->detail)
+        if (change->detail && !change->keeps_runs)
                 sql_bind_text(statement, 4, change->detail);
         else
                 sqlite3_bind_null(statement, 4);

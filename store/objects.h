@@ -35,6 +35,7 @@ const char *object_kind_name(unsigned kind);
 #define OBJECT_NAME_MAX   255           /* bytes of a text but the body, the NUL not counted */
 #define OBJECT_DETAIL_MAX 4095
 #define OBJECT_BODY_MAX   (16u << 20)
+#define OBJECT_RUNS_MAX   16            /* that a detail lists */
 
 struct object {
         enum object_kind kind;
@@ -55,6 +56,11 @@ struct object_change {
         const char *state, *detail;
         int64_t updated_ms;
         int64_t ended_ms;               /* 0: stays as it is */
+        /* Of work that runs again and again: a JSON object, put behind those in the list "runs" of
+         * the detail, which is JSON then; "runs_ended" counts all that ever were. The newest
+         * OBJECT_RUNS_MAX stay, or fewer, as long as the detail is within its bound. */
+        const char *run;
+        bool keeps_runs;                /* a new detail takes both along */
 };
 
 /* Texts and body live in the object's own memory: one piece, freed with mem_free(). */

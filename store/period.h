@@ -1,5 +1,5 @@
-/* period.h - rows that add up what belongs to a period and five names, for store/ only: usage by the
- * hour (rollup.h) and the review's days (review.h).
+/* period.h - rows that add up what belongs to a period and five names, for store/ only: usage by
+ * the hour (rollup.h) and the review's days (review.h).
  *
  * Not pure; threads as store.h says.
  */

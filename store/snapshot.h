@@ -16,8 +16,8 @@
 #define SNAPSHOT_BYTES_MAX   (1u << 30)
 
 /* Which complete ones stay, the one that was just written with them; the first of a day (UTC, by
- * its `at_ms`) also when it is none of the newest, so that the pool as it was can be made again from
- * not too far back. Those before what is pruned go with the records (prune.h). */
+ * its `at_ms`) also when it is none of the newest, so that the pool as it was can be made again
+ * from not too far back. Those before what is pruned go with the records (prune.h). */
 struct snapshot_keep {
         uint32_t newest;                        /* 1 or more */
         uint32_t days;                          /* that have one, the newest days; 0: no more */

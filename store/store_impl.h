@@ -89,6 +89,25 @@ struct vfs_count;
                       "  detail = coalesce(?4, detail), updated_ms = ?5,"                        \
                       "  ended_ms = CASE ?6 WHEN 0 THEN ended_ms ELSE ?6 END"                    \
                       " WHERE kind = ?1 AND id = ?2")                                            \
+        /* A detail that is no JSON (only damage makes it so) must not fail a commit. */         \
+        X(OBJECT_RUNS_KEEP, "UPDATE objects SET detail ="                                        \
+                            " CASE WHEN NOT json_valid(detail) THEN ?3"                          \
+                            "  WHEN json_type(detail, '$.runs') = 'array' THEN json_set(?3,"     \
+                            "   '$.runs_ended', json_extract(detail, '$.runs_ended'),"           \
+                            "   '$.runs', json_extract(detail, '$.runs'))"                       \
+                            "  ELSE ?3 END WHERE kind = ?1 AND id = ?2")                         \
+        X(OBJECT_RUN_ADD, "UPDATE objects SET detail = (SELECT json_set(was,"                    \
+                          "  '$.runs_ended', 1 + coalesce(json_extract(was, '$.runs_ended'), 0),"\
+                          "  '$.runs', json_insert(coalesce(json_extract(was, '$.runs'), '[]'),"  \
+                          "                        '$[#]', json(?3)))"                           \
+                          " FROM (SELECT CASE WHEN json_valid(detail) THEN detail ELSE '{}' END" \
+                          "       AS was))"                                                      \
+                          " WHERE kind = ?1 AND id = ?2")                                        \
+        X(OBJECT_RUNS_TRIM, "UPDATE objects SET detail = json_remove(detail, '$.runs[0]')"       \
+                            " WHERE kind = ?1 AND id = ?2 AND CASE WHEN json_valid(detail) THEN" \
+                            "  json_array_length(detail, '$.runs') >"                            \
+                            "  CASE WHEN length(CAST(detail AS BLOB)) > ?4 THEN 0 ELSE ?3 END"   \
+                            " ELSE 0 END")                                                       \
         X(OBJECT_GET, "SELECT " OBJECT_COLUMNS ", body FROM objects WHERE kind = ?1 AND id = ?2") \
         X(OBJECT_LAST, "SELECT coalesce(max(id), 0) FROM objects WHERE kind = ?1")               \
         X(OBJECTS_FORGET, "DELETE FROM objects WHERE kind = ?1 AND id IN"                        \

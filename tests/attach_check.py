@@ -327,6 +327,17 @@ def a_slow_reader_makes_the_program_wait(world):
         assert it.wait(timeout=WAIT_S) == 130
 
 
+def ctrl_c_ends_who_is_not_read(world):
+    """Its output is full, and nobody reads on: the signal alone ends it. At different moments."""
+    for pause_s in (0, 0.05, 0.3):
+        with subprocess.Popen([world.berth, "attach", str(world.id), "--", "yes"], env=world.env,
+                              stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as it:
+            assert it.stdout.read(2) == b"y\n"
+            time.sleep(pause_s)
+            it.send_signal(signal.SIGINT)
+            assert it.wait(timeout=WAIT_S) == 130
+
+
 def who_waits_for_room_is_told_of_the_end(world):
     """The program reads nothing, and another call ends the input meanwhile."""
     session = world.ask("POST", f"/v1/workloads/{world.id}/attach",
@@ -534,7 +545,7 @@ def a_hung_controller_ends_what_stops_at_its_lease(folder, *programs):
 
 CHECKS = (plain_pipes, much, much_that_was_written, what_is_left_behind_keeps_nobody, a_shell,
           latency, closed_by_hand, ended_by_a_signal, its_program_is_hung_up,
-          a_slow_reader_makes_the_program_wait, rights, limits,
+          a_slow_reader_makes_the_program_wait, ctrl_c_ends_who_is_not_read, rights, limits,
           who_waits_for_room_is_told_of_the_end, who_may_no_longer_is_closed_out,
           what_is_not_logged_is_not_opened, events_tell_of_it, the_log_has_it, it_ends_with_its_run,
           it_goes_on_over_a_controller_that_hangs, its_own_terminal_goes)

@@ -1,6 +1,9 @@
 """Stories of work that is told to stop: preemption, drains, cancels, limits of time."""
 import json
+import os
+import subprocess
 import time
+from pathlib import Path
 
 from e2e_story import BEATS, Story, check, ms_of
 
@@ -57,6 +60,61 @@ def story_preempted_and_saved(programs, folder):
         check(len(it.said("victim", "told")) == 1, "it was told more than once")
 
 
+def refused_logs(it, *words):
+    """Exit status and standard error of `berth logs` that has nothing to show."""
+    done = subprocess.run([it.pool.programs["berth"], "logs", *map(str, words)],
+                          capture_output=True, text=True, check=False, timeout=60,
+                          env=dict(os.environ, BERTH_URL=it.pool.url))
+    check(done.returncode != 0 and done.stdout == "", f"logs {words}: {done.stdout}")
+    return done.returncode, done.stderr
+
+
+def story_logs_of_runs_before(programs, folder):
+    """What a run wrote before it was preempted can be read: while it waits, and ever after."""
+    script = ('trap "echo told; exit 75" USR1; echo "began $BERTH_EPOCH"; echo oops >&2; ' + BEATS)
+    with Story(programs, folder, notice="20s") as it:
+        it.submit("victim", script, devices=2, checkpoint=SIGNAL)
+        it.wait_said("victim", "beat", 10)
+        follows = subprocess.Popen([programs["berth"], "logs", "-f", "victim"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env=dict(os.environ, BERTH_URL=it.pool.url))
+        it.submit("promised", devices=2, tenant="web")
+        it.wait("promised", "running")
+        it.wait("victim", "queued")
+        first = f"began {it.said('victim', 'start')[0][4]}\ntold\n"
+        check(it.pool.berth("logs", "victim") == first, "the run before, while it waits")
+        it.go("promised")
+        again = it.wait_said("victim", "start", 2)[1]
+        second = f"began {again[4]}\n"
+        it.wait("victim", "running")
+        for words in (["--previous"], ["--run", -1], ["--run", 1]):
+            check(it.pool.berth("logs", "victim", *words) == first, f"logs {words}")
+        check(it.pool.berth("logs", "victim", "--run", 1, "--tail", 1) == "told\n", "its tail")
+        check(it.pool.berth("logs", "victim", "-p", "--stderr") == "oops\n", "its standard error")
+        check(it.pool.berth("logs", "victim") == second, "the present run")
+        code, text = refused_logs(it, "victim", "--run", 3)
+        check((code, "no run 3" in text) == (3, True), f"run 3: {code} {text}")
+        it.go("victim")
+        it.wait("victim", "succeeded")
+        out, words = follows.communicate(timeout=60)
+        check(out == first + second and words.endswith("berth: run 2\n"),
+              f"not both are followed: {out}{words}")
+        check(it.pool.berth("logs", "victim", "--run", 1) == first, "run 1 after the end")
+        check(it.pool.berth("logs", "victim") == second, "run 2 after the end")
+        runs = it.row("victim")["runs"]
+        check([(row["run"], row["epoch"], row["cause"], row["nodes"]) for row in runs] ==
+              [(1, int(first.split()[1]), "stopped", ["n1"]),
+               (2, int(again[4]), "exited", ["n1"])], f"{runs}")
+        check("stopped" in it.pool.berth("status", "victim"), "status does not list its runs")
+        for path in Path(it.pool.folder).glob(f"**/ended/*.0.{runs[0]['epoch']}/std*"):
+            path.unlink()                       # as when it is older than is kept
+        code, text = refused_logs(it, "victim", "--run", 1)
+        check((code, "has nothing of what run 1" in text) == (3, True), f"removed: {code} {text}")
+        it.pool.kill_berthd()
+        it.pool.start_berthd()
+        check(it.row("victim")["runs"] == runs, "a restart has changed its runs")
+
+
 def story_preempted_and_deaf(programs, folder):
     """Long: a victim that stays gets TERM when its notice is over, and KILL ten seconds later."""
     with Story(programs, folder, notice="2s") as it:
@@ -97,7 +155,7 @@ def story_gang_preempted(programs, folder):
 
 def story_controller_dies_in_a_notice(programs, folder):
     """berthd is killed while a notice runs: it is neither repeated nor prolonged, and it holds."""
-    with Story(programs, folder, notice="4s") as it:
+    with Story(programs, folder, notice="9s") as it:
         it.submit("victim", DEAF.replace("'say term'", "'say term; exit 0'"), devices=2,
                   checkpoint=SIGNAL)
         it.wait_said("victim", "beat")

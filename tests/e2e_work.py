@@ -156,12 +156,15 @@ def story_share(programs, folder):
 
 def story_array_and_after(programs, folder):
     """Tasks of an array, two at once; what comes after them starts when all have ended well."""
-    script = 'say index "$BERTH_ARRAY_INDEX"; say runs; sleep 0.3; say done; ls -d *.0 >"seen.$BERTH_WORKLOAD"'
+    script = ('say index "$BERTH_ARRAY_INDEX"; say runs; while [ ! -e sweep.go ]; do sleep 0.05; done; '
+              'sleep 0.3; say done; ls -d *.0 >"seen.$BERTH_WORKLOAD"')
     with Story(programs, folder, devices=4) as it:
         rows = it.submit("sweep", script, array="1-4%2")
         it.submit("after", 'say came "$(grep -c done sweep.0)"', after=["sweep"])
         check(len(rows) == 4, f"{rows}")
         check(it.row("after")["verdict"] == "HELD", "it does not wait")
+        it.wait_said("sweep", "runs", 2)
+        it.go("sweep")
         it.wait("after", "succeeded")
         check(it.said("after", "came")[0][2] == "4", "it did not wait for all")
         at_once = most = 0

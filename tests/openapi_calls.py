@@ -482,17 +482,26 @@ def exchange(berthd, node, seen=0, runs=(), wait_ms=0):
                             "seen": seen, "runs": list(runs)})
 
 
-def logs(berthd, run, seen):
-    """One asks what it wrote, and the agent is asked, and answers."""
+def logs(berthd, run, seen, status=200, told=None, which=None):
+    """One asks what it wrote, and the agent is asked for that run, and answers."""
     asker = threading.Thread(target=lambda: berthd.ask(
-        "getLogs", path={"id": run["workload"]}, query={"offset": -5, "stream": "stderr"}))
+        "getLogs", status, path={"id": run["workload"]},
+        query={"offset": -5, "stream": "stderr", **({"run": which} if which else {})}))
     asker.start()
     wants = berthd.until(lambda: exchange(berthd, "gpu-01", seen, [run])["wants"], "logs are asked")
-    told = {"Berth-Offset": "0", "Berth-Size": "5"}
+    if wants[0]["epoch"] != run["epoch"]:
+        berthd.findings.append(f"logs of run {which} are another run's: {wants[0]}")
+    told = {"Berth-Offset": "0", "Berth-Size": "5", **(told or {})}
     path = {"node": "gpu-01", "request": wants[0]["request"]}
     berthd.ask("postAnswer", 204, path=path, headers=told, body=b"hello")
     berthd.ask("postAnswer", 404, path=path, headers=told, body=b"hello")
     asker.join()
+
+
+def logs_refused(berthd, run):
+    for status, query in ((400, {"run": 0}), (400, {"run": "first"}), (404, {"run": 9}),
+                          (404, {"run": -9}), (404, {"member": 1})):
+        berthd.ask("getLogs", status, path={"id": run["workload"]}, query=query)
 
 
 def attach(berthd, run, seen):
@@ -565,6 +574,8 @@ def with_agents(berthd):
     exchange(berthd, "gpu-01", told["generation"], [run])
     berthd.until_state(run["workload"], "running")
     logs(berthd, run, told["generation"])
+    logs(berthd, run, told["generation"], told={"Berth-Gone": "true"})  # it may just have begun
+    logs_refused(berthd, run)
     attach(berthd, run, told["generation"])
     events(berthd, {}, {"attached", "detached"})
     berthd.ask("getNodes")
@@ -574,7 +585,13 @@ def with_agents(berthd):
         berthd.findings.append("the story shows no notice")
     run = {**run, "phase": "exited", "exit_code": 3, "signal": 0}
     exchange(berthd, "gpu-01", told["generation"], [run])
+    berthd.until(lambda: len(berthd.ask("getWorkload", path={"id": run["workload"]})["runs"]) == 2,
+                 "it runs again")
+    logs(berthd, run, told["generation"], which=1)
+    logs(berthd, run, told["generation"], which=-1)
+    logs(berthd, run, told["generation"], 410, {"Berth-Gone": "true"}, 1)
     berthd.until(lambda: berthd.ask("getNodes")["nodes"][0]["state"] == "down", "it is silent")
+    berthd.ask("getLogs", 504, path={"id": run["workload"]}, query={"run": 1})
     berthd.ask("postLost", path={"node": "gpu-01"}, headers={"Berth-Reason": "a test"})
 
 

@@ -305,8 +305,9 @@ def check_event(description, name, data):
 POOL = {"name": "p", "nodes": 1, "nodes_described": 1, "nodes_up": 1, "nodes_down": 0,
         "devices": 8, "models": [{"model": "H100-80", "devices": 8, "allocated": "0.25",
                                   "free": "7.75", "unhealthy": 0, "draining": 0}],
-        "waiting": 0, "running": 1, "frozen": False, "frozen_planes": ["lab"], "plan": None, "policy_revision": 1,
-        "pool_revision": 1}
+        "waiting": 0, "running": 1, "frozen": False, "frozen_planes": ["lab"], "plan": None,
+        "classes": ["training"], "policy_revision": 1, "pool_revision": 1,
+        "retention": {"records": "30d", "ended": "90d", "review": "13mo", "by_policy": ["records"]}}
 PROBLEM = {"type": "/problems/not_found", "title": "not found", "status": 404, "detail": "no"}
 EVENT = {"at": "2027-01-04T08:00:00.186Z", "workload": 3, "name": "a", "tenant": "b", "user": "c",
          "cause": "exited", "lost_ms": 0}

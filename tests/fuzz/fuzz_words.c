@@ -1,7 +1,7 @@
 /* fuzz_words.c - the small languages of one line, each against the plainest reading of it.
  *
  * The first byte says which: a placement, a label condition, a pattern of models, placements or
- * seeds of a scenario. The rest is text; where two are wanted, a newline parts them.
+ * seeds of a scenario, a time or a span from now. The rest is text; where two are wanted, a newline parts them.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -10,11 +10,15 @@
 #include <strings.h>
 
 #include "base/err.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "engine/calendar.h"
 #include "engine/model.h"
 #include "engine/policy.h"
 #include "engine/vocab.h"
 #include "proto/model_doc.h"
 #include "proto/scenario.h"
+#include "proto/when.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -347,6 +351,32 @@ static void try_where(char *text)
         vocab_free(vocab);
 }
 
+/* ---- times ahead ---- */
+
+static void try_ahead(const char *text)
+{
+        static const int64_t nows[] = {0, 1767225600000, CALENDAR_MS_MAX};
+
+        for (size_t n = 0; n < ARRAY_LEN(nows); n++) {
+                int64_t ms = -7, plain_ms = -7, back_ms = -7, span_ms = 0;
+                char buf[WHEN_TEXT_MAX];
+                struct err err = {0};
+                int rc = when_ahead(text, nows[n], &ms, &err);
+                bool is_time = when_parse(text, &plain_ms, NULL) == 0;
+                bool is_span = num_duration_ms(text, 1, INT64_MAX, &span_ms, NULL) == 0 &&
+                               span_ms <= CALENDAR_MS_MAX - nows[n];
+                assert((rc == 0) == (is_time || is_span));
+                if (rc < 0) {
+                        check_refusal(rc, &err);
+                        assert(ms == -7);
+                        continue;
+                }
+                assert(ms == (is_time ? plain_ms : nows[n] + span_ms));
+                assert(when_parse(when_text(ms, buf), &back_ms, NULL) == 0);
+                assert(back_ms == ms - ms % 1000);
+        }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         char text[TEXT_MAX + 1];
@@ -373,6 +403,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 break;
         case 'w':
                 try_where(text);
+                break;
+        case 'a':
+                try_ahead(text);
                 break;
         default:
                 break;

@@ -194,9 +194,13 @@ static void put(struct sim *sim, int kind, const char *text,
 
 static void put_policy(struct sim *sim, struct rng *rng)
 {
+        static const char key[] = "on_lost_contact: ", was[] = "on_lost_contact: continue";
+        const char *class = strstr(world_policy, was);
         char text[2048];
 
-        snprintf(text, sizeof text, "%s%s", world_policy, sim_alert_rules);
+        snprintf(text, sizeof text, "%.*s%s%s%s%s", (int)(class - world_policy), world_policy, key,
+                 rng_below(rng, 2) ? "continue" : "stop_at_lease", class + strlen(was),
+                 sim_alert_rules);
         if (rng_below(rng, 2)) {
                 char *at = strstr(text, "web: {protect: {H100-80: 4}}");
                 at[strlen("web: {protect: {H100-80: ")] = (char)('0' + rng_below(rng, 9));

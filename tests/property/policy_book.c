@@ -344,6 +344,8 @@ static bool follow_allocated(struct book *book, const struct fact_allocated *fac
                 work->waited_ms += book->now_ms - work->queued_ms;
                 work->since_ms = book->now_ms;
                 work->saved_ms = 0;
+                work->continues = book_class(book, work)->on_lost_contact ==
+                                  LOST_CONTACT_CONTINUE;
                 work->started = true;
         }
         work->status = WORK_RUNS;

@@ -108,6 +108,7 @@ struct book_work {
         int64_t idle_since_ms;          /* 0: in use */
         uint8_t idle_done;              /* enum idle_then: in this spell */
         bool demoted;                   /* spare by that */
+        bool continues;                 /* as its class said when it started: without contact */
         uint32_t plan;                  /* plan + 1: that it is a victim of */
         int64_t stops_day;
         unsigned stops;

@@ -13,11 +13,6 @@ static bool lies_on(const struct book_work *work, uint32_t node)
         return false;
 }
 
-static bool continues(const struct book *book, const struct book_work *work)
-{
-        return book_class(book, work)->on_lost_contact == LOST_CONTACT_CONTINUE;
-}
-
 /* The node that an input about one is about; NONE: it is about none, or that is not here. */
 static uint32_t node_of(const struct book *book, const struct input *input)
 {
@@ -53,7 +48,7 @@ static bool may_run(const struct book *book, const struct book_work *work, uint3
                 const struct book_node *node = &book->nodes[number];
                 bool fails = number == failed;
                 if ((node->up && !fails) ||
-                    ((fails ? is_silent : node->silent) && continues(book, work)))
+                    ((fails ? is_silent : node->silent) && work->continues))
                         return true;
         }
         return false;

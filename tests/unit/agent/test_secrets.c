@@ -10,6 +10,7 @@
 
 #include "agent/account.h"
 #include "agent/secrets.h"
+#include "agent/supervisor.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -201,6 +202,64 @@ static void what_the_node_has_not_is_refused_and_leaves_nothing(void **state)
         assert_false(has_file(world, "ran"));
 }
 
+/* Not as root: who may look is what counts. */
+static void only_the_runs_account_may_look(void **state)
+{
+        struct world *world = *state;
+        struct seen_run seen;
+        char line[600];
+
+        if (geteuid() != 0)
+                skip();
+        put_secret(world, "nobody", "hf-token", "opensesame");
+        world->runs_as = "nobody";
+        agent_begin(world);
+        list_runs(world, run_json(world, 1, 1,
+                                  "cd $BERTH_SECRETS || exit 9; cat hf-token >@/got; "
+                                  "stat -c %a%U . hf-token >@/modes; "
+                                  "touch x 2>/dev/null && exit 8; chmod 700 . 2>/dev/null; "
+                                  "rm -f hf-token 2>/dev/null; cat hf-token >@/after; "
+                                  "touch @/up; " WAITS,
+                                  NAMED));
+        assert_true(waits_for_file(world, "up"));
+        assert_string_equal(file_text(world, "got"), "opensesame");
+        assert_string_equal(file_text(world, "modes"), "500nobody\n400nobody\n");
+        if (shared_place(world, "state/runs/1.0.1/secrets")[0] == '\0') {
+                assert_string_equal(file_text(world, "after"), "opensesame");
+                /* Nor by the path alone, outside of its mounts. */
+                snprintf(line, sizeof line, "test -z \"$(ls -A state/runs/1.0.1/secrets)\"");
+                command(world, line);
+        }
+        make_file(world, "on");
+        assert_true(controller_waits(world->controller, KEY(1, 1), "exited", &seen));
+        assert_int_equal(seen.exit_code, 5);
+        assert_false(has_file(world, "state/runs/1.0.1/secrets"));
+}
+
+/* What the agent looked at may be otherwise a moment later. */
+static void a_supervisor_that_finds_it_gone_leaves_nothing(void **state)
+{
+        struct world *world = *state;
+        char line[1000], said[2000];
+
+        command(world, "mkdir -p cages 1.0.1 && mkfifo 1.0.1/control");
+        snprintf(line, sizeof line,
+                 "echo '{\"launch\": {\"command\": [\"touch\", \"%s/ran\"], \"env\": [], "
+                 "\"workdir\": \"/\", \"account\": \"ana\", \"boot\": \"b\", \"cages\": \"%s/cages\", "
+                 "\"secrets\": [\"hf-token\"], \"secrets_folder\": \"%s/secrets\", "
+                 "\"node\": \"n1\", \"uid\": %u, \"gid\": %u, \"go\": true}}' >1.0.1/run.json",
+                 world->folder, world->folder, world->folder, geteuid(), getegid());
+        command(world, line);
+        snprintf(line, sizeof line, "$BERTH_AGENT " SUPERVISOR_WORD " $PWD/1.0.1 3<>1.0.1/control");
+        command(world, line);
+        str_copy(said, sizeof said, file_text(world, "1.0.1/status.json"));
+        check_has(said, "refused");
+        check_has(said, "node n1 has no secret 'hf-token' for account 'ana'");
+        assert_false(has_file(world, "ran"));
+        assert_false(has_file(world, "1.0.1/secrets"));
+        assert_false(has_file(world, "cages/1.0.1"));
+}
+
 static pid_t supervisor_of(const struct world *world, const char *run)
 {
         char name[200], boot[64];
@@ -336,6 +395,8 @@ int main(int argc, char **argv)
                 WORLD_TEST(a_run_gets_16_mib_and_no_byte_more),
                 WORLD_TEST(a_run_reads_its_secrets_in_files_that_are_gone_with_it),
                 WORLD_TEST(what_the_node_has_not_is_refused_and_leaves_nothing),
+                WORLD_TEST(only_the_runs_account_may_look),
+                WORLD_TEST(a_supervisor_that_finds_it_gone_leaves_nothing),
                 WORLD_TEST(when_agent_and_supervisor_are_killed_the_next_agent_leaves_nothing),
                 WORLD_TEST(either_place_is_emptied_also_after_a_kill),
                 WORLD_TEST(taking_back_goes_nowhere_else),

@@ -23,10 +23,50 @@
 
 static char log_text[LINES * LINE_BYTES + 1];
 static unsigned asked_of_nine; /* how often workload 9 was looked at */
+static unsigned asked_of_runs; /* the same of 12, or its newest run's output asked for */
+
+#define RUN_LINES 100
+#define RUN_LINE  "this is run 1\n"
 
 static void answer(struct http_exchange *exchange, const char *json)
 {
         http_answer(exchange, 200, "application/json", json, strlen(json));
+}
+
+/* Workload 12 is in its run 2 from the second look at it on, and ends with it. */
+static void get_runs(struct http_exchange *exchange)
+{
+        bool again = ++asked_of_runs > 1;
+        char text[256];
+
+        snprintf(text, sizeof text,
+                 "{\"id\":12,\"name\":\"w\",\"state\":\"%s\",\"runs\":[{\"run\":1}%s]}",
+                 asked_of_runs < 3 ? "running" : "succeeded", again ? ",{\"run\":2}" : "");
+        answer(exchange, text);
+}
+
+/* Each of its runs has so many lines, and what is asked for comes in two pieces. */
+static void get_run_logs(struct http_exchange *exchange, long offset)
+{
+        char run_text[32] = "0", number[32], text[RUN_LINES * sizeof RUN_LINE] = "";
+        int newest = asked_of_runs > 1 ? 2 : 1;
+
+        query_get(http_query(exchange), "run", run_text, sizeof run_text, NULL);
+        int run = atoi(run_text);
+        asked_of_runs += run == 0;
+        run = run > 0 ? run : newest + run;
+        if (run < 1 || run > newest) {
+                problem_answer(exchange, 404, &(struct err){ERR_NOT_FOUND, "no such run"}, NULL);
+                return;
+        }
+        for (int line = 0; line < RUN_LINES; line++)
+                memcpy(text + (size_t)line * (sizeof RUN_LINE - 1), RUN_LINE, sizeof RUN_LINE);
+        for (char *at = text; (at = strchr(at, '1'));)
+                *at = (char)('a' + run);
+        long size = (long)strlen(text), bytes = size - offset < 700 ? size - offset : 700;
+        snprintf(number, sizeof number, "%d", run);
+        (void)http_answer_header(exchange, "Berth-Run", number);
+        http_answer(exchange, 200, "text/plain", text + offset, (size_t)bytes);
 }
 
 /* Of its number: 7 failed with 7, 8 is lost, 9 runs until it was asked for three times. */
@@ -36,6 +76,10 @@ static void get_workload(struct http_exchange *exchange, const struct route_matc
         char text[256];
 
         (void)arg;
+        if (strcmp(id, "12") == 0) {
+                get_runs(exchange);
+                return;
+        }
         asked_of_nine += strcmp(id, "9") == 0;
         snprintf(text, sizeof text, "{\"id\":%s,\"name\":\"w\",\"state\":\"%s\",\"exit_code\":%s}",
                  id,
@@ -69,9 +113,12 @@ static void get_logs(struct http_exchange *exchange, const struct route_match *m
         char offset_text[32] = "0", bytes_text[32] = "64", stream[16] = "";
         long size = LINES * LINE_BYTES / (asked_of_nine < 3 ? 2 : 1);
 
-        (void)match;
         (void)arg;
         query_get(http_query(exchange), "offset", offset_text, sizeof offset_text, NULL);
+        if (strcmp(route_param(match, "id"), "12") == 0) {
+                get_run_logs(exchange, atol(offset_text));
+                return;
+        }
         query_get(http_query(exchange), "bytes", bytes_text, sizeof bytes_text, NULL);
         query_get(http_query(exchange), "stream", stream, sizeof stream, NULL);
         long offset = atol(offset_text), bytes = atol(bytes_text);
@@ -366,6 +413,47 @@ static void logs_are_read_piece_by_piece(void **state)
         check_rows(rows, ARRAY_LEN(rows), folder);
 }
 
+/* So many lines of each of the runs from `first` to `last`, in order. */
+static void check_runs(int first, int last)
+{
+        char *out = text_of("out"), *at = out;
+        for (int run = first; run <= last; run++)
+                for (int line = 0; line < RUN_LINES; line++, at += sizeof RUN_LINE - 1) {
+                        assert_memory_equal(at, RUN_LINE, 12);
+                        assert_int_equal(at[12], 'a' + run);
+                }
+        assert_string_equal(at, "");
+        mem_free(out);
+}
+
+static void logs_are_of_one_run_or_go_on_with_the_next(void **state)
+{
+        (void)state;
+        static const struct child_row wrong[] = {
+                {"logs 12 --run 0", 2, "", "`berth status 12` lists them"},
+                {"logs 12 --run first", 2, "", "numbered from 1"},
+                {"logs 12 --run 1 --previous", 2, "", "--run and --previous do not go together"},
+                {"logs 12 --run 1 -f", 2, "", "not with --run"},
+                {"logs 12 -p -f", 2, "", "not with --previous"},
+                {"logs 12 --previous", 3, "", "no such run"},
+        };
+        check_rows(wrong, ARRAY_LEN(wrong), folder);
+        assert_int_equal(run_line("logs 12 -f", folder), 0);
+        check_runs(1, 2);
+        char *err = text_of("err");
+        assert_string_equal(err, "berth: run 2\n");
+        mem_free(err);
+        static const struct {
+                const char *line;
+                int run;
+        } rows[] = {{"logs 12", 2},         {"logs 12 --run 1", 1},   {"logs 12 --run 2", 2},
+                    {"logs 12 --run -1", 1}, {"logs 12 --previous", 1}};
+        for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
+                assert_int_equal(run_line(rows[r].line, folder), 0);
+                check_runs(rows[r].run, rows[r].run);
+        }
+}
+
 static void events_end_when_they_are_all_there(void **state)
 {
         (void)state;
@@ -542,6 +630,7 @@ int main(void)
                 cmocka_unit_test(the_exit_code_is_that_of_the_work),
                 cmocka_unit_test(refusals_have_exit_codes),
                 cmocka_unit_test(logs_are_read_piece_by_piece),
+                cmocka_unit_test(logs_are_of_one_run_or_go_on_with_the_next),
                 cmocka_unit_test(events_end_when_they_are_all_there),
                 cmocka_unit_test(other_calls_print_what_was_answered),
                 cmocka_unit_test(a_lost_answer_is_asked_for_with_the_same_key),

@@ -7,6 +7,8 @@
 
 #include <jansson.h>
 
+#include "cli/names.h"
+
 #define PATIENCE_MS 10000
 
 static pid_t daemon_pid;
@@ -96,10 +98,36 @@ static void the_pool_is_shown(void **state)
                 {"submit -n --json --tenant web --class batch -d 8 --members 99 -- sleep 1", 2,
                  "\"NEVER\"", ""},
                 {"--context nowhere pool", 2, "", "nowhere"},
+                {"--context nowhere", 2, "", "--context goes with a command: berth status --c"},
                 {"context show --json", 0, "\"url\": \"unix:", ""},
                 {"context list --json", 0, "\"contexts\": []", ""},
         };
         check(rows, ARRAY_LEN(rows));
+}
+
+/* What shells ask for, and never with a word of trouble. */
+static void names_are_offered(void **state)
+{
+        (void)state;
+        static const struct child_row rows[] = {
+                {"__complete nodes -- n", 0, "n1\tup, H100-80\n", ""},
+                {"__complete classes -- ba", 0, "batch\n", ""},
+                {"__complete tenants -- --tenant=we", 0, "web\n", ""},
+                {"__complete models", 0, "A100-40\t4\n", ""},
+                {"__complete planes -- t", 0, "training\n", ""},
+                {"__complete nodes -- n --context nowhere", 0, "", ""},
+                {"__complete contexts -- x", 0, "", ""},
+                {"__complete wishes -- n", 2, "", "no kind 'wishes'"},
+                {"__complete", 2, "", "name what to work on"},
+        };
+        check(rows, ARRAY_LEN(rows));
+        for (size_t i = 0; i < 2; i++) {
+                setenv("BERTH_COMPLETE_MS", i ? "60000" : "1", 1);
+                assert_int_equal(run_line("__complete nodes -- n", folder), 0);
+                char *err = text_of("err");
+                assert_string_equal(err, "");
+                mem_free(err);
+        }
 }
 
 static void work_goes_its_way(void **state)
@@ -183,6 +211,11 @@ static void what_is_planned_stands_beside(void **state)
                 {"reservation create soon --tenant web --devices H100-80=1 --from 1h --until 2h", 0,
                  "", ""},
                 {"reservation delete soon", 0, "", ""},
+                {"reservation create x --tenant web --devices H100-80=1 --from 1h --until 90000000h",
+                 2, "", "--until: '90000000h' is no span from now, up to the year 9999"},
+                {"maintenance create x --from soon --until 2h", 2, "",
+                 "--from: 'soon' is no time with a zone"},
+                {"drain n1 --by 90000000h", 2, "", "'90000000h' is no span from now"},
                 {"policy show", 0, "---\nkind: Reservation\nname: \"launch\"\n", ""},
                 {"reservation create x --tenant web --devices 2", 2, "", "write MODEL=N"},
                 {"reservation create x --tenant web", 2, "", "say how many: --devices MODEL=N"},
@@ -331,9 +364,10 @@ static void operators_drain_and_freeze(void **state)
         (void)state;
         static const struct child_row rows[] = {
                 {"drain n1 --by 2099-01-04T08:00Z --reason fan", 0,
-                 "n1 takes nothing new, and is to be empty by 2099-01-04T08:00Z\n", ""},
+                 "n1 takes nothing new, and is to be empty by 2099-01-04T08:00:00.000Z\n", ""},
+                {"drain n1 --by 2h", 0, "n1 takes nothing new, and is to be empty by 20", ""},
+                {"drain n1 --by 2099-01-04T08:00Z", 0, "", ""},
                 {"pool --nodes", 0, "to be empty by 2099-01-04T08:00:00.000Z\n", ""},
-                {"drain n1 --by 2h", 0, "n1 takes nothing new, and is to be empty in 2h\n", ""},
                 {"undrain n1", 0, "n1 takes work again\n", ""},
                 {"pool --nodes --state up", 0, "n1  up", ""},
                 {"freeze --plane training", 0, "plane training is frozen", ""},
@@ -426,6 +460,15 @@ static void long_lists_are_whole(void **state)
         json_decref(answer);
         mem_free(out);
         unlink(path_of("array.yaml"));
+
+        /* A shell is offered some: they all have one name, so by their numbers. */
+        assert_int_equal(run_line("__complete workloads -- 1", folder), 0);
+        out = text_of("out");
+        size_t lines = 0;
+        for (const char *at = out; (at = strchr(at, '\n')); at++)
+                lines++;
+        assert_int_equal(lines, NAMES_MAX);
+        mem_free(out);
 }
 
 static int open_all(void **state)
@@ -438,6 +481,7 @@ static int open_all(void **state)
         snprintf(url, sizeof url, "unix:%s", path_of("s.sock"));
         setenv("BERTH_URL", url, 1);
         unsetenv("BERTH_TENANT");
+        setenv("BERTH_COMPLETE_MS", "60000", 1); /* a busy machine is slow */
         unsetenv("BERTH_TOKEN_FILE");
         put("pool.yaml",
             "kind: Pool\nname: little\nplanes: {training: {}}\nnodes:\n"
@@ -466,6 +510,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_pool_is_shown),
+                cmocka_unit_test(names_are_offered),
                 cmocka_unit_test(work_goes_its_way),
                 cmocka_unit_test(what_is_wrong_is_refused_with_the_way_out),
                 cmocka_unit_test(documents_are_applied_once),

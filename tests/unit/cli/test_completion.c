@@ -86,13 +86,16 @@ static void zsh_and_fish_offer_every_option_and_action(void **state)
                                  (*each)->name, option->name);
                         check_has(fish, wanted);
                 }
+                snprintf(wanted, sizeof wanted, "'__fish_seen_subcommand_from %s; and not ",
+                         (*each)->name);
+                char *actions = (*each)->actions ? part_of(fish, wanted, "\n") : NULL;
                 for (const struct command_action *action = (*each)->actions; action && action->name;
                      action++) {
                         check_has(part, action->name);
-                        snprintf(wanted, sizeof wanted, "'__fish_seen_subcommand_from %s' -a %s\n",
-                                 (*each)->name, action->name);
-                        check_has(fish, wanted);
+                        snprintf(wanted, sizeof wanted, " %s", action->name);
+                        check_has(actions, wanted);
                 }
+                free(actions);
                 free(part);
         }
         assert_false(completion_write("csh", stdout));

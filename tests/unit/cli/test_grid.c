@@ -82,7 +82,7 @@ static void long_cells_are_cut(void **state)
         grid_column(grid, "x", false);
         grid_row(grid);
         grid_cell(grid, "%0*d", GRID_CELL_MAX + 50, 1);
-        char *text = print(grid, 400);
+        char *text = print(grid, 1000);
         assert_int_equal(strlen(text), 2 + GRID_CELL_MAX);
         free(text);
         grid_free(grid);
@@ -107,6 +107,39 @@ static void one_column_gives_way_before_there_are_blocks(void **state)
         free(text);
         text = print(grid, 200);
         check_has(text, "far away");
+        free(text);
+        grid_free(grid);
+}
+
+static void what_leaves_no_room_is_cut(void **state)
+{
+        (void)state;
+        struct grid *grid = grid_new(2);
+        grid_column(grid, "id", true);
+        grid_column(grid, "name", false);
+        grid_column(grid, "state", false);
+        grid_column(grid, "url", false);
+        grid_row(grid);
+        grid_cell(grid, "1");
+        grid_cell(grid, "a-very-long-name-of-work");
+        grid_cell(grid, "running");
+        grid_cell(grid, "https://pool.example");
+        char *text = print(grid, 30);
+        assert_string_equal(text, "id  name          state\n"
+                                  " 1  a-very-long\u2026  running\n"
+                                  "\n"
+                                  "id  name          url\n"
+                                  " 1  a-very-long\u2026  https://poo\u2026\n");
+        free(text);
+        text = print(grid, 36);
+        assert_string_equal(text, "id  name          state\n"
+                                  " 1  a-very-long\u2026  running\n"
+                                  "\n"
+                                  "id  name          url\n"
+                                  " 1  a-very-long\u2026  https://pool.exam\u2026\n");
+        free(text);
+        text = print(grid, 80);
+        check_has(text, " 1  a-very-long-name-of-work  running  https://pool.example\n");
         free(text);
         grid_free(grid);
 }
@@ -188,6 +221,7 @@ int main(void)
                 cmocka_unit_test(what_does_not_fit_comes_below),
                 cmocka_unit_test(long_cells_are_cut),
                 cmocka_unit_test(one_column_gives_way_before_there_are_blocks),
+                cmocka_unit_test(what_leaves_no_room_is_cut),
                 cmocka_unit_test(colour_is_there_when_it_is_asked_for),
                 cmocka_unit_test(many_rows_fit),
                 cmocka_unit_test(it_is_finished_below_a_title),

@@ -200,7 +200,13 @@ static void each_change_is_a_sentence(void **state)
                  "tenants: {a: {}}\nretention: {review: 2y}",
                  "retention: review becomes 24mo; it was unlimited; what is older"},
                 {"tenants: {a: {}}\nretention: {records: 10d}", "tenants: {a: {}}",
-                 "retention: records becomes what berthd was started with; it was 10d\n"},
+                 "retention: records becomes what berthd was started with; it was 10d; what is "
+                 "older"},
+                {"tenants: {a: {}}\nretention: {ended: unlimited}", "tenants: {a: {}}",
+                 "retention: ended becomes what berthd was started with; it was unlimited; what is "
+                 "older goes within a day"},
+                {"tenants: {a: {}}", "tenants: {a: {}}\nretention: {ended: unlimited}",
+                 "retention: ended becomes unlimited; it was what berthd was started with\n"},
                 {"tenants: {a: {}}\nretention: {review: 2y}", "tenants: {a: {}}",
                  "retention: review becomes 13mo; it was 24mo; what is older"},
                 {"tenants: {a: {}}\nretention: {review: 13mo}", "tenants: {a: {}}",

@@ -110,6 +110,35 @@ static void one_is_shown_with_all_that_is_known(void **state)
         free(text);
 }
 
+/* The first run of work that runs says nothing new. */
+static void runs_are_listed_once_one_has_ended(void **state)
+{
+        (void)state;
+        static const struct {
+                const char *runs, *text;
+        } rows[] = {
+                {"[]", ""},
+                {"[{'run': 1, 'started': '2027-01-04T08:00:00.000Z', 'ended': null}]", ""},
+                {"[{'run': 3, 'started': '2027-01-04T08:00:00.000Z', 'cause': 'failed', "
+                 "'ended': '2027-01-04T09:00:00.000Z', 'exit_code': 3, 'signal': 0, "
+                 "'nodes': ['n1', 'n1', 'n2', 'n1']}, {'run': 4, 'nodes': 7}, 5]",
+                 "\nruns (`berth logs --run N` shows what one wrote):\n"
+                 "run  started (UTC)        ended (UTC)          cause   exit code  signal  nodes\n"
+                 "  3  2027-01-04T08:00:00  2027-01-04T09:00:00  failed          3       0  "
+                 "n1, n2\n"
+                 "  4\n\n"},
+        };
+        for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
+                char json[600], wanted[600];
+                snprintf(json, sizeof json, "{'id': 1, 'name': 'w', 'state': 's', 'runs': %s}",
+                         rows[r].runs);
+                snprintf(wanted, sizeof wanted, "1 w: s\n%s", rows[r].text);
+                char *text = print(status_print_one, &status_command, "status 1", 100, json);
+                assert_string_equal(text, wanted);
+                free(text);
+        }
+}
+
 static void what_a_server_says_cannot_move_the_cursor(void **state)
 {
         (void)state;
@@ -161,6 +190,18 @@ static void devices_that_look_alike_stand_in_one_line(void **state)
                             "gpu-02  down  no agent since then\n"
                             "gpu-03  up  agent 0.2.0 (not the controller's)  certificate until soon\n"
                             "gpu-04  up  agent 0.1.0\n");
+        free(text);
+        /* Between its fields, where it is too long; a tone takes no columns. */
+        text = print(pool_print_nodes, &pool_command, "pool --nodes", 60, json);
+        check_has(text, "gpu-01  up  training  6 x A100-40  cpu 0.5 of 64\n"
+                        "    ram 1 of 2 GiB\n"
+                        "  0-1    whole   17.0 nlp\n");
+        check_has(text, "gpu-03  up  agent 0.2.0 (not the controller's)\n"
+                        "    certificate until soon\n");
+        free(text);
+        text = print(pool_print_nodes, &pool_command, "pool --nodes", 40, json);
+        check_has(text, "  2      sliced  0.5 used\n"
+                        "         18.1 web 3g.20gb, somebody\n");
         free(text);
         text = print(pool_print, &pool_command, "pool", 80,
                      "{'name': 'lab', 'nodes': 2, 'devices': 8, 'frozen': false, "
@@ -309,6 +350,33 @@ static void long_lines_are_broken_at_blanks(void **state)
         }
 }
 
+static void what_goes_on_below_a_wide_line_is_put_behind_it(void **state)
+{
+        (void)state;
+        static const struct {
+                const char *text, *joined;
+        } rows[] = {
+                {"", ""},
+                {"as it\nstands\n", "as it\nstands\n"},
+                {"more than twenty columns\nand\nmore\n\nnew\n",
+                 "more than twenty columns and more\n\nnew\n"},
+                {"more than twenty columns\nno end", "more than twenty columns no end"},
+                {"more than twenty columns\n  indented\n",
+                 "more than twenty columns\n  indented\n"},
+                {"more than twenty columns\na  table\n", "more than twenty columns\na  table\n"},
+                {"FILE  more than twenty columns\n      go on\nB  c\n",
+                 "FILE  more than twenty columns go on\nB  c\n"},
+                {"  berth more than twenty columns\n  berth status\n",
+                 "  berth more than twenty columns\n  berth status\n"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                char *text = strdup(rows[i].text);
+                text[screen_join_wide(text, strlen(text), 20)] = '\0';
+                assert_string_equal(text, rows[i].joined);
+                free(text);
+        }
+}
+
 static void long_words_are_cut_between_characters(void **state)
 {
         (void)state;
@@ -330,6 +398,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(work_is_listed_and_cut_to_the_width),
                 cmocka_unit_test(one_is_shown_with_all_that_is_known),
+                cmocka_unit_test(runs_are_listed_once_one_has_ended),
                 cmocka_unit_test(what_a_server_says_cannot_move_the_cursor),
                 cmocka_unit_test(devices_that_look_alike_stand_in_one_line),
                 cmocka_unit_test(usage_has_the_columns_that_were_asked_for),
@@ -337,6 +406,7 @@ int main(void)
                 cmocka_unit_test(a_report_tells_waits_causes_and_losses),
                 cmocka_unit_test(lists_that_are_empty_say_so),
                 cmocka_unit_test(long_lines_are_broken_at_blanks),
+                cmocka_unit_test(what_goes_on_below_a_wide_line_is_put_behind_it),
                 cmocka_unit_test(long_words_are_cut_between_characters),
         };
         setlocale(LC_CTYPE, "C.UTF-8");

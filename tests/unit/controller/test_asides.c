@@ -24,6 +24,7 @@ struct question {
         bool waits, until_stopped;
         bool is_unwanted;
         uint64_t seqs[2];               /* of the log's head, before and after it waited */
+        struct question *then;          /* asked when this one is done */
         unsigned done;
         int rc;
         char text[240];
@@ -59,6 +60,8 @@ static bool is_unwanted(void *self)
         return ((struct question *)self)->is_unwanted;
 }
 
+static void ask_then(struct question *question);
+
 static void done(void *self, int rc, const struct err *err)
 {
         struct question *question = self;
@@ -67,6 +70,8 @@ static void done(void *self, int rc, const struct err *err)
         question->rc = rc;
         snprintf(question->text, sizeof question->text, "%s", rc ? err->text : "");
         strcat(order, question->name);
+        if (question->then)
+                ask_then(question->then);
 }
 
 #define KIND(it, pieces)                                                              \
@@ -84,6 +89,12 @@ static int add(struct question *question, const struct aside_kind *kind, const c
 
         snprintf(question->name, sizeof question->name, "%s", name);
         return asides_add(asides, &aside, &world.err);
+}
+
+/* As a client does whose connection has brought the next request meanwhile. */
+static void ask_then(struct question *question)
+{
+        question->rc = add(question, &sums, "eva", "t");
 }
 
 static struct question *ask(const struct aside_kind *kind, const char *by, const char *name)
@@ -302,6 +313,22 @@ static void at_the_end_all_are_told_once(void **state)
         assert_int_equal(strlen(order), 3);
 }
 
+static void nothing_is_taken_while_it_ends(void **state)
+{
+        (void)state;
+        struct question *last = questions, *late = questions + 1;
+        last->until_stopped = true;
+        last->then = late;
+        assert_int_equal(add(last, &past, "ana", "l"), 0);
+        asides_free(asides);
+        asides = NULL;
+        assert_int_equal(last->done, 1);
+        assert_int_equal(late->rc, -ERR_CANCELLED);
+        assert_int_equal(late->done, 0);
+        run_loop();
+        assert_string_equal(order, "l");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -315,6 +342,7 @@ int main(void)
                                                 stop),
                 cmocka_unit_test_setup_teardown(what_nobody_wants_ends, start, stop),
                 cmocka_unit_test_setup_teardown(at_the_end_all_are_told_once, start, stop),
+                cmocka_unit_test_setup_teardown(nothing_is_taken_while_it_ends, start, stop),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -243,6 +243,55 @@ static void an_operator_gives_up_what_a_silent_node_keeps(void **state)
         assert_false(is_up(node));
 }
 
+static void put_quiet_class(const char *lost_contact)
+{
+        char text[2000], *at;
+        snprintf(text, sizeof text, "%s", world_policy);
+        at = strstr(text, "on_lost_contact: continue");
+        assert_non_null(at);
+        snprintf(at, sizeof text - (size_t)(at - text), "on_lost_contact: %s%s", lost_contact,
+                 strstr(world_policy, "on_lost_contact: continue") +
+                         strlen("on_lost_contact: continue"));
+        assert_int_equal(world_put_policy(&world, text), 0);
+}
+
+/* Its agent was told so when it began, and may not hear of another policy. */
+static void what_continues_does_so_under_a_policy_that_says_otherwise_since(void **state)
+{
+        (void)state;
+        uint64_t early = continuing_job("early"), epoch = world_work(&world, early)->epoch;
+        char node[8];
+        snprintf(node, sizeof node, "%s", node_of(early, 0));
+        say(early, 0, RUNNING);
+        for (unsigned round = 0; round < 2; round++) {
+                if (round == 0)
+                        silence(node);
+                put_quiet_class(round == 0 ? "stop_at_lease" : "continue");
+                world.live.unsettled = true;    /* as after whatever waits for a tick */
+                world_tick(&world, 2000);
+                assert_int_equal(world_work(&world, early)->epoch, epoch);
+                world_crash(&world, FAULT_LOSE_ALL, 1);
+                world_start(&world);
+                world.live.unsettled = true;
+                world_tick(&world, 2000);
+                assert_int_equal(world_work(&world, early)->epoch, epoch);
+        }
+        put_quiet_class("stop_at_lease");
+        others_report(node);
+        uint64_t late = continuing_job("late");
+        epoch = world_work(&world, late)->epoch;
+        snprintf(node, sizeof node, "%s", node_of(late, 0));
+        assert_string_equal(json_string_value(json_object_get(say(late, 0, RUNNING),
+                                                              "lost_contact")),
+                            "stop_at_lease");
+        put_quiet_class("continue");
+        assert_string_equal(json_string_value(json_object_get(say(late, 0, RUNNING),
+                                                              "lost_contact")),
+                            "stop_at_lease");
+        silence(node);
+        assert_int_not_equal(world_work(&world, late)->epoch, epoch);
+}
+
 static void generations_go_on_where_an_agent_stands(void **state)
 {
         (void)state;
@@ -297,6 +346,7 @@ int main(void)
                 T(what_ended_for_want_of_contact_is_lost_and_has_not_failed),
                 T(what_continues_keeps_its_place_on_a_silent_node),
                 T(an_operator_gives_up_what_a_silent_node_keeps),
+                T(what_continues_does_so_under_a_policy_that_says_otherwise_since),
                 T(generations_go_on_where_an_agent_stands),
                 T(a_restarted_controller_waits_a_lease),
         };

@@ -142,6 +142,9 @@ static void what_cannot_be_asked_is_refused(void **state)
                 {"/v1/usage?by=hour,day", "not both", 400},
                 {"/v1/usage?from=2027-01-01T00:30Z", "not the start of an hour", 400},
                 {"/v1/usage?until=now", "query 'until'", 400},
+                {"/v1/usage?from=2027-01-01T01:00Z&until=2027-01-01T01:00Z",
+                 "is not before 'until'", 400},
+                {"/v1/review?from=2027-01-02&until=2027-01-01", "is not before 'until'", 400},
         };
         for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
                 struct asked *asked = served_ask(&served, "GET", rows[r].path, "", NULL);

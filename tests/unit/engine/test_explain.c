@@ -226,6 +226,15 @@ static void what_starts_runs_or_is_not_known_says_so(void **state)
         says("It runs, and its devices are idle.");
         it.told_idle = true;
         says("It runs, and has been told to stop: its devices are idle.");
+        must(&(struct input){.kind = INPUT_DEVICES_FAILED, .broke = {name("a"), 1}});
+        explain_now(1);
+        is_verdict(VERDICT_RUNNING);
+        says("A part of it is lost: a device broke, or its node was given up. What is left is "
+             "being ended, and then it waits again.");
+        it.is_torn = false;
+        it.is_silent = true;
+        says("Its node is silent. It keeps its place until the node is back, or an operator gives "
+             "it up.");
         explain_now(2);
         is_verdict(VERDICT_WAIT_CAPACITY);
         now_ms += 10 * H;

@@ -173,6 +173,35 @@ static void times_are_read_with_their_zone(void **state)
         }
 }
 
+static void a_time_ahead_is_one_or_a_span_from_now(void **state)
+{
+        (void)state;
+        enum { HOURS_10 = 36000000 };
+        const int64_t now_ms = CALENDAR_MS_MAX - HOURS_10;
+        static const struct {
+                const char *text;
+                int rc;
+                int64_t ms;
+        } rows[] = {
+                {"1s", 0, CALENDAR_MS_MAX - HOURS_10 + 1000},
+                {"10h", 0, CALENDAR_MS_MAX},
+                {"10.1h", -ERR_RANGE, 7},
+                {"0s", -ERR_RANGE, 7},
+                {"1000000000000000000000d", -ERR_RANGE, 7},
+                {"1970-01-01T00:00:01Z", 0, 1000},
+                {"2x", -ERR_INPUT, 7},
+                {"", -ERR_INPUT, 7},
+        };
+
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct err err = {0};
+                int64_t ms = 7;
+                assert_int_equal(when_ahead(rows[i].text, now_ms, &ms, &err), rows[i].rc);
+                assert_true(ms == rows[i].ms);
+                assert_true((rows[i].rc == 0) == (err.text[0] == '\0'));
+        }
+}
+
 static void days_and_dates_agree_for_eight_thousand_years(void **state)
 {
         (void)state;
@@ -467,6 +496,7 @@ int main(void)
                 cmocka_unit_test(lists_of_names_are_written_out),
                 cmocka_unit_test(crooked_lists_of_names_are_refused),
                 cmocka_unit_test(times_are_read_with_their_zone),
+                cmocka_unit_test(a_time_ahead_is_one_or_a_span_from_now),
                 cmocka_unit_test(days_and_dates_agree_for_eight_thousand_years),
                 cmocka_unit_test(periods_begin_and_end_with_the_calendar),
                 cmocka_unit_test(the_pool_is_read),

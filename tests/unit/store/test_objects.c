@@ -379,6 +379,129 @@ static void a_batch_holds_so_many_objects_and_no_more(void **state)
         batch_free(batch);
 }
 
+/* ---- runs ---- */
+
+static void make_change(struct store *store, const struct object_change *change)
+{
+        struct batch *batch = batch_with_record();
+        struct err err = {0};
+        assert_int_equal(batch_set_object(batch, change, &err), 0);
+        if (commit(store, batch, &err) < 0)
+                fail_msg("%s", err.text);
+}
+
+static void add_run(struct store *store, uint64_t id, const char *run)
+{
+        const struct object_change it = {.kind = OBJECT_WORKLOAD, .id = id, .run = run,
+                                         .updated_ms = 5000};
+        make_change(store, &it);
+}
+
+static void check_detail(struct store *store, uint64_t id, const char *wanted)
+{
+        struct object_copy *copy;
+        assert_int_equal(objects_get(store, OBJECT_WORKLOAD, id, &copy, NULL), 0);
+        assert_string_equal(copy->object.detail, wanted);
+        mem_free(copy);
+}
+
+static void runs_are_added_to_a_detail_and_taken_along(void **state)
+{
+        (void)state;
+        struct store *store = story_open("r", "ram");
+        struct object object = workload(1, "a", "w");
+        object.detail = "{\"run_as\":\"ana\"}";
+        put(store, &object);
+        add_run(store, 1, "{\"epoch\":7}");
+        check_detail(store, 1, "{\"run_as\":\"ana\",\"runs_ended\":1,\"runs\":[{\"epoch\":7}]}");
+        add_run(store, 1, "{\"epoch\":9,\"nodes\":[\"n\\\"1\"]}");
+        struct object_change end = {.kind = OBJECT_WORKLOAD, .id = 1, .state = "failed",
+                                    .detail = "{\"cause\":\"failed\"}", .keeps_runs = true,
+                                    .updated_ms = 6000, .ended_ms = 6000};
+        make_change(store, &end);
+        check_detail(store, 1, "{\"cause\":\"failed\",\"runs_ended\":2,\"runs\":[{\"epoch\":7},"
+                               "{\"epoch\":9,\"nodes\":[\"n\\\"1\"]}]}");
+        end.keeps_runs = false;
+        make_change(store, &end);
+        check_detail(store, 1, "{\"cause\":\"failed\"}");
+        end.keeps_runs = true;          /* there are none */
+        make_change(store, &end);
+        check_detail(store, 1, "{\"cause\":\"failed\"}");
+        store_close(store);
+}
+
+/* Damage of a row is the check's to find: the commit that meets it must go on. */
+static void a_detail_that_is_no_json_gets_runs_all_the_same(void **state)
+{
+        (void)state;
+        static const char *const details[] = {"", "{", "[]", "7", "{\"runs\":3}"};
+        struct store *store = story_open("r", "ram");
+        for (uint64_t id = 1; id <= ARRAY_LEN(details); id++) {
+                struct object object = workload(id, "a", "w");
+                object.detail = details[id - 1];
+                put(store, &object);
+                const struct object_change end = {.kind = OBJECT_WORKLOAD, .id = id,
+                                                  .detail = "{\"cause\":\"x\"}",
+                                                  .keeps_runs = true};
+                make_change(store, &end);
+                check_detail(store, id, "{\"cause\":\"x\"}");
+                put(store, &object);
+                add_run(store, id, "{\"epoch\":7}");
+        }
+        check_detail(store, 1, "{\"runs_ended\":1,\"runs\":[{\"epoch\":7}]}");
+        check_detail(store, 2, "{\"runs_ended\":1,\"runs\":[{\"epoch\":7}]}");
+        store_close(store);
+}
+
+static void check_runs(struct store *store, int64_t listed, int64_t first, int64_t ended)
+{
+        sqlite3_stmt *statement;
+        assert_int_equal(sqlite3_prepare_v2(store->db,
+                                            "SELECT json_array_length(detail, '$.runs'),"
+                                            " detail ->> '$.runs[0].epoch',"
+                                            " detail ->> 'runs_ended',"
+                                            " length(CAST(detail AS BLOB)) FROM objects",
+                                            -1, &statement, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+        assert_int_equal(sqlite3_column_int64(statement, 0), listed);
+        assert_int_equal(sqlite3_column_int64(statement, 1), first);
+        assert_int_equal(sqlite3_column_int64(statement, 2), ended);
+        assert_in_range(sqlite3_column_int64(statement, 3), 0, OBJECT_DETAIL_MAX);
+        sqlite3_finalize(statement);
+}
+
+static void only_the_newest_runs_stay_and_all_are_counted(void **state)
+{
+        (void)state;
+        struct store *store = story_open("r", "ram");
+        const struct object object = workload(1, "a", "w");
+        char run[OBJECT_DETAIL_MAX + 2];
+        put(store, &object);
+        for (int epoch = 1; epoch <= OBJECT_RUNS_MAX + 1; epoch++) {
+                snprintf(run, sizeof run, "{\"epoch\":%d}", epoch);
+                add_run(store, 1, run);
+                if (epoch == OBJECT_RUNS_MAX)
+                        check_runs(store, OBJECT_RUNS_MAX, 1, OBJECT_RUNS_MAX);
+        }
+        check_runs(store, OBJECT_RUNS_MAX, 2, OBJECT_RUNS_MAX + 1);
+        /* Fewer of long ones; none that has no room alone. */
+        snprintf(run, sizeof run, "{\"epoch\":100,\"x\":\"%01500d\"}", 0);
+        add_run(store, 1, run);
+        add_run(store, 1, run);
+        add_run(store, 1, run);
+        check_runs(store, 2, 100, OBJECT_RUNS_MAX + 4);
+        snprintf(run, sizeof run, "{\"epoch\":101,\"x\":\"%04060d\"}", 0);
+        add_run(store, 1, run);
+        check_runs(store, 0, 0, OBJECT_RUNS_MAX + 5);
+        memset(run, ' ', sizeof run - 1);
+        run[sizeof run - 1] = '\0';
+        struct batch *batch = batch_with_record();
+        const struct object_change over = {.kind = OBJECT_WORKLOAD, .id = 1, .run = run};
+        assert_int_equal(batch_set_object(batch, &over, NULL), -ERR_INPUT);
+        batch_free(batch);
+        store_close(store);
+}
+
 static void tell_finding(void *self, const char *sentence)
 {
         text_add(self, "%s\n", sentence);
@@ -513,6 +636,9 @@ int main(void)
                 T(a_visit_ends_a_list),
                 T(the_newest_of_a_kind_is_never_forgotten),
                 T(what_is_beyond_a_bound_is_refused),
+                T(runs_are_added_to_a_detail_and_taken_along),
+                T(a_detail_that_is_no_json_gets_runs_all_the_same),
+                T(only_the_newest_runs_stay_and_all_are_counted),
                 T(a_batch_holds_so_many_objects_and_no_more),
                 T(check_finds_objects_that_cannot_be),
                 T(a_page_costs_what_it_shows),
