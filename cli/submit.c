@@ -16,7 +16,7 @@ static const struct command_option options[] = {
         {"dry-run", 'n', NULL, "submit nothing; say what would happen"},
         {"wait", 'w', NULL, "stay until it has ended; the exit code is that of the work"},
         {"hold", 0, NULL, "it waits until `berth release`"},
-        {"tenant", 't', "PATH", "whose work it is; else BERTH_TENANT, the context's, or the only one you see"},
+        {"tenant", 't', "PATH", "whose work it is; else BERTH_TENANT, the context's, or the only one"},
         {"class", 0, "NAME", "service class; the default is the policy's"},
         {"name", 0, "NAME", "what it is called; the default is the program's name"},
         {"devices", 'd', "N",
