@@ -3,12 +3,14 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "cli/json_in.h"
 #include "cli/stop.h"
 #include "cli/talk.h"
 #include "net/client.h"
+#include "proto/when.h"
 
-#define CAUGHT_UP_MS 1000 /* nothing for so long: those were all */
+#define CAUGHT_UP_MS 1000 /* nothing for so long, or something that much later: those were all */
 #define TRIES_MAX    10
 
 static const struct command_option options[] = {
@@ -22,8 +24,8 @@ static const struct command_option options[] = {
 
 static const char details[] =
         "One line for each: its number, its name, and what it says. With --json a line is one\n"
-        "JSON object, {\"id\", \"event\", \"data\"}. Without --follow it ends when no event came\n"
-        "for a second. A stream that breaks off is taken up again where it was.\n"
+        "JSON object, {\"id\", \"event\", \"data\"}. Without --follow it ends with what is there\n"
+        "already. A stream that breaks off is taken up again where it was.\n"
         "\n"
         "examples:\n"
         "  berth events -f\n"
@@ -34,7 +36,17 @@ struct printing {
         struct talk *talk;
         struct err *err;
         bool has_come;                  /* an event */
+        int64_t until_ms;               /* later ones are not asked for; 0: all are */
 };
+
+static bool is_later(const struct printing *printing, const json_t *data)
+{
+        const char *at = json_string_value(json_object_get(data, "at"));
+        int64_t at_ms;
+
+        return printing->until_ms && at && when_parse_local(at, NULL, &at_ms, NULL) == 0 &&
+               at_ms > printing->until_ms;
+}
 
 static void put_json(const struct sse_event *event, const json_t *data)
 {
@@ -63,6 +75,10 @@ static int on_event(const struct sse_event *event, void *arg)
         struct printing *printing = arg;
         json_t *data = json_loads(event->data, JSON_DECODE_ANY, NULL);
 
+        if (is_later(printing, data)) {
+                json_decref(data);
+                return -(int)ERR_CANCELLED;
+        }
         printing->has_come |= !str_equal(event->name, "time_set");
         if (talk_is_json(printing->talk))
                 put_json(event, data);
@@ -84,6 +100,9 @@ static int run(const struct command_call *call)
         struct err err = {0};
         struct talk talk;
         struct printing printing = {.talk = &talk, .err = &err};
+
+        if (!follows)
+                printing.until_ms = time_wall_ms() + CAUGHT_UP_MS;
         int rc = talk_open_quiet(call, follows ? 0 : CAUGHT_UP_MS, &talk, &err);
 
         text_add(&path, "/v1/events");
