@@ -159,16 +159,22 @@ static void bench_memory(void)
 
 int main(int argc, char **argv)
 {
-        int64_t load_ns = (argc > 1 ? atoi(argv[1]) : 10) * 1000000000ll;
+        bool watchers = argc > 1 && strcmp(argv[1], "--watchers") == 0;
+        int seconds = watchers || argc < 2 ? 10 : atoi(argv[1]), pace = argc > 2 ? atoi(argv[2]) : 0;
 
+        if (!watchers && (argc > 3 || seconds < 1 || (argc > 2 && pace < 1))) {
+                fputs("usage: bench-controller [SECONDS [PACE]]\n"
+                      "       bench-controller --watchers all|tenant [PACE [ROUNDS]]\n", stderr);
+                return 2;
+        }
         daemon_prepare();
         daemon_documents(NODES);
-        if (argc > 1 && strcmp(argv[1], "--watchers") == 0) {
+        if (watchers) {
                 bench_watchers_apart(argc - 2, argv + 2);
         } else if (argc > 2) {
-                bench_over((unsigned)atoi(argv[2]), load_ns);
+                bench_over((unsigned)pace, seconds * INT64_C(1000000000));
         } else {
-                bench_load(load_ns);
+                bench_load(seconds * INT64_C(1000000000));
                 bench_memory();
         }
         daemon_clean();
