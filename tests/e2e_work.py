@@ -140,7 +140,9 @@ def story_share(programs, folder):
             it.submit(name, script, each={"share": part}, **{"class": "batch"})
         limits = [it.wait_said(name, "limits")[0][2] for name in ("half", "quarter")]
         check(limits == ["50", "25"], f"limits: {limits}")
-        check(it.row("half")["state"] == it.row("quarter")["state"] == "running", "not both run")
+        for name in ("half", "quarter"):
+            it.wait(name, "running")
+        check(it.row("half")["state"] == "running", "not both run")
         nodes = it.pool.json("pool", "--nodes")["nodes"]
         device = nodes[0]["devices"][0]
         check(device["state"] == "shared" and len(device["holders"]) == 2, f"{device}")

@@ -165,7 +165,8 @@ static void a_gang_that_is_ended_at_the_barrier_never_runs(void **state)
 
 /* Says in files when it was signalled; ends at the second TERM, or not at all. */
 #define PATIENT \
-        "trap 'date +%s%3N >@/usr1; cp $BERTH_NOTICE_FILE @/notice' USR1; " \
+        "trap 'date +%s%3N >@/usr1; cp $BERTH_NOTICE_FILE @/notice.new; " \
+        "mv @/notice.new @/notice' USR1; " \
         "trap 'date +%s%3N >@/term; exit 3' TERM; touch @/up; while :; do sleep 0.02; done"
 #define STUBBORN "trap '' TERM; touch @/up2; while :; do sleep 0.02; done"
 
