@@ -170,7 +170,7 @@ def a_full_disk_is_told(berthd, folder):
         limit_of(it.process, 1)         # not even the small write of a new try has room
         until(lambda: ask(it.path, "/healthz")[0] == 503, "health says that the store has failed")
         read = lambda: ask(it.path, "/v1/workloads?limit=1000")[1].get("workloads")
-        until(read, "reads go on")      # not while the state is made anew
+        until(read, "reads go on")      # one at the moment of the failure was seen to be refused
         expect(len(read()) == taken, "what was not acknowledged is shown")
         until(lambda: "store failed: " in it.words(), "the log says that the store failed")
         said = it.words().count("store failed: ")
