@@ -65,6 +65,30 @@ static void say_contact(const struct agent *agent, const struct link_news *news)
                     news->failure);
 }
 
+/* Whether the answer is of the log this node works for. The first one that has a name is. */
+static bool is_ours(struct agent *agent, const struct exchange_answer *answer)
+{
+        struct err err;
+
+        if (!answer->log[0] || str_equal(agent->log, answer->log)) {
+                agent->is_foreign = false;
+                return true;
+        }
+        if (!agent->log[0] && folder_log_write(agent->folder, answer->log, &err) == 0) {
+                str_copy(agent->log, sizeof agent->log, answer->log);
+                return true;
+        }
+        if (!agent->log[0])
+                say(SAY_ERROR, "list not taken", "error=\"%s\"", err.text);
+        else if (!agent->is_foreign)
+                say(SAY_ERROR, "list of another pool is not taken; runs go on",
+                    "log=%s ours=%s do=\"where this node is to change pools, stop the agent and "
+                    "remove %s/log\"",
+                    answer->log, agent->log, agent->setup->state);
+        agent->is_foreign = true;
+        return false;
+}
+
 static void hear(struct agent *agent)
 {
         struct link_news news;
@@ -75,6 +99,10 @@ static void hear(struct agent *agent)
                 keeper_doubt(agent->keeper);
         agent->is_failing = news.is_failing;
         agent->is_refused = news.is_refused;
+        if (news.answer && !is_ours(agent, news.answer)) {
+                exchange_free(news.answer);
+                return;                 /* whoever that is, it is no contact */
+        }
         if (news.answer)
                 agent->lease_ms = news.answer->lease_ms;
         note_contact(agent, &news);
@@ -259,6 +287,7 @@ static int set_up(struct agent *agent, struct err *err)
 
         if ((rc = set_up_process(agent, err)) < 0 ||
             (rc = folder_open(setup->state, &agent->folder, err)) < 0 ||
+            (rc = folder_log_read(agent->folder, agent->log, err)) < 0 ||
             (rc = find_cages(agent, err)) < 0)
                 return rc;
         agent->runs = runs_new(setup->kill_after_ms ? setup->kill_after_ms : KILL_AFTER_MS);

@@ -29,6 +29,7 @@ struct live {
         int control;                    /* the pipe to its supervisor; -1 = none */
         bool is_lost;                   /* the supervisor is gone, what it left is not yet */
         bool lost_contact;              /* it was ended for want of contact */
+        bool is_recalled;               /* it was forgotten, and is named again */
         int64_t lease_told_ms;          /* to its supervisor: when to TERM; 0: never */
         uid_t owner;                    /* of its notice */
         struct run_status status;
@@ -50,6 +51,8 @@ struct agent {
         struct device_list devices;
         uint64_t broken;                /* bit d: device d */
         struct exchange_answer *answer; /* the newest that was taken; NULL = none yet */
+        char log[EXCHANGE_LOG_MAX];     /* whose work this node does; "" = nobody's yet */
+        bool is_foreign;                /* the newest answer was another's */
         size_t lives_count;
         struct live lives[RUNS_MAX];
         struct pollfd *polls;           /* RUNS_MAX + 3 */

@@ -36,6 +36,7 @@ struct runs {
         size_t count;
         struct run runs[RUNS_MAX];
         struct map floor_at; /* member_key() -> index into floors */
+        struct runs_newest newest;
         uint32_t floors_count;
         struct floor floors[RUNS_FLOORS_MAX];
 };
@@ -105,6 +106,11 @@ uint64_t runs_floor_of(const struct runs *runs, uint64_t workload, uint32_t memb
         return at == MAP_NONE ? 0 : runs->floors[at].epoch;
 }
 
+struct runs_newest runs_newest(const struct runs *runs)
+{
+        return runs->newest;
+}
+
 static int compare_keys(const void *a, const void *b)
 {
         uint64_t x = ((const struct floor *)a)->member, y = ((const struct floor *)b)->member;
@@ -144,6 +150,10 @@ int runs_floor(struct runs *runs, struct run_key key, struct err *err)
         }
         if (runs->floors[at].epoch < key.epoch)
                 runs->floors[at].epoch = key.epoch;
+        if (runs->newest.epoch < key.epoch)
+                runs->newest.epoch = key.epoch;
+        if (runs->newest.workload < key.workload)
+                runs->newest.workload = key.workload;
         return 0;
 }
 

@@ -1,9 +1,11 @@
 #include "controller/daemon_impl.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -363,6 +365,17 @@ static void say_unread(const struct daemon *daemon)
                            figures.unread, figures.unread_id);
 }
 
+static int numbers_of_start(struct numbers_wish *ret_wish, struct err *err)
+{
+        uint64_t now_us = (uint64_t)api_now_ms() * 1000;
+
+        ret_wish->epoch_min = now_us < NUMBERS_EPOCH_MAX ? now_us : NUMBERS_EPOCH_MAX;
+        while (ret_wish->log == 0)
+                if (getrandom(&ret_wish->log, sizeof ret_wish->log, 0) < 0)
+                        return err_set(err, ERR_IO, "no random numbers: %s", strerror(errno));
+        return 0;
+}
+
 static int open_live(struct daemon *daemon, struct err *err)
 {
         const struct daemon_options *options = daemon->options;
@@ -375,7 +388,9 @@ static int open_live(struct daemon *daemon, struct err *err)
         const struct store_options store = {.path = options->store,
                                             .is_unsafe = options->store_unsafe};
         struct core_recovery told;
-        int rc = store_open(&store, &setup.store, err);
+        int rc = numbers_of_start(&setup.numbers, err);
+
+        rc = rc ? rc : store_open(&store, &setup.store, err);
 
         if (rc)
                 return rc;

@@ -265,6 +265,8 @@ static void nothing_starts_on_a_device_that_is_not_free_yet(void **state)
 static void an_epoch_that_has_run_or_is_older_is_never_started(void **state)
 {
         struct world *world = *state;
+        struct seen_run seen;
+        char kept[300];
 
         agent_begin(world);
         list_runs(world, run_json(world, 1, 5, "echo run >>@/count", ""));
@@ -273,8 +275,17 @@ static void an_epoch_that_has_run_or_is_older_is_never_started(void **state)
         assert_true(controller_waits(world->controller, KEY(1, 5), NULL, NULL));
         list_runs(world, both_runs(run_json(world, 1, 5, "echo run >>@/count", ""),
                                    run_json(world, 1, 4, "echo run >>@/count", "")));
-        assert_true(controller_waits(world->controller, KEY(1, 5), "refused", NULL));
-        assert_true(controller_waits(world->controller, KEY(1, 4), "refused", NULL));
+        /* A controller that has forgotten how it ended is told again. */
+        assert_true(controller_waits(world->controller, KEY(1, 5), "exited", NULL));
+        assert_true(controller_waits(world->controller, KEY(1, 4), "refused", &seen));
+        check_has(seen.reason, "it has run here since");
+        controller_list(world->controller, "");
+        assert_true(controller_waits(world->controller, KEY(1, 5), NULL, NULL));
+        snprintf(kept, sizeof kept, "rm -r %s/state/ended/1.0.5", world->folder);
+        assert_int_equal(system(kept), 0);
+        list_runs(world, run_json(world, 1, 5, "echo run >>@/count", ""));
+        assert_true(controller_waits(world->controller, KEY(1, 5), "refused", &seen));
+        check_has(seen.reason, "how it ended is not kept");
         /* Nor by an agent that has seen nothing of it. */
         assert_int_equal(agent_end(world, SIGKILL), -SIGKILL);
         agent_begin(world);

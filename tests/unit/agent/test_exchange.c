@@ -288,20 +288,29 @@ static void a_report_says_what_there_is(void **state)
 {
         (void)state;
         const struct run_report runs[] = {
-                {{17, 0, 1042}, RUN_RUNNING, 1799049600000, 4711, 0, 0, "", false, false},
-                {{16, 0, 990}, RUN_EXITED, 1799049601250, 0, 3, 0, "", false, false},
-                {{14, 0, 7}, RUN_EXITED, 0, 0, 0, 15, "", true, true},
-                {{15, 2, 1}, RUN_REFUSED, 0, 0, 0, 0, "no \"such\" program", false, false},
+                {.key = {17, 0, 1042}, .phase = RUN_RUNNING, .since_ms = 1799049600000,
+                 .pid = 4711, .reason = ""},
+                {.key = {16, 0, 990}, .phase = RUN_EXITED, .since_ms = 1799049601250,
+                 .exit_code = 3, .reason = ""},
+                {.key = {14, 0, 7}, .phase = RUN_EXITED, .signal = 15, .reason = "",
+                 .lost_contact = true, .told_to_end = true, .recalled = true},
+                {.key = {15, 2, 1}, .phase = RUN_REFUSED, .reason = "no \"such\" program",
+                 .superseded = true},
         };
         const struct exchange_checkpoint checkpoint = {{17, 0, 1042}, 123456};
         const struct exchange_report report = {
-                "0.1.0", "f3b0", 1, 41, runs, 4, &checkpoint, 1, 1ull << 3 | 1ull << 63};
+                .agent = "0.1.0", .boot = "f3b0", .protocol = 1, .seen = 41,
+                .log = "9f86d081884c7d65", .newest_epoch = 1042, .newest_workload = 17,
+                .runs = runs, .runs_count = 4, .checkpoints = &checkpoint, .checkpoints_count = 1,
+                .broken = 1ull << 3 | 1ull << 63};
         struct text text = {0};
 
         exchange_write(&text, &report);
         assert_string_equal(
                 text.bytes,
                 "{\"protocol\": 1, \"protocols\": [1, 1], \"agent\": \"0.1.0\", \"boot\": \"f3b0\", \"seen\": 41, "
+                "\"given\": {\"log\": \"9f86d081884c7d65\", \"epoch\": 1042, "
+                "\"workload\": 17}, "
                 "\"runs\": ["
                 "{\"workload\": 17, \"member\": 0, \"epoch\": 1042, \"phase\": \"running\", "
                 "\"since\": \"2027-01-04T08:00Z\", \"pid\": 4711}, "
@@ -309,9 +318,9 @@ static void a_report_says_what_there_is(void **state)
                 "\"since\": \"2027-01-04T08:00:01Z\", \"exit_code\": 3, \"signal\": 0}, "
                 "{\"workload\": 14, \"member\": 0, \"epoch\": 7, \"phase\": \"exited\", "
                 "\"exit_code\": 0, \"signal\": 15, \"lost_contact\": true, "
-                "\"told_to_end\": true}, "
+                "\"told_to_end\": true, \"recalled\": true}, "
                 "{\"workload\": 15, \"member\": 2, \"epoch\": 1, \"phase\": \"refused\", "
-                "\"reason\": \"no \\\"such\\\" program\"}], "
+                "\"reason\": \"no \\\"such\\\" program\", \"superseded\": true}], "
                 "\"checkpoints\": [{\"workload\": 17, \"member\": 0, \"epoch\": 1042, "
                 "\"at_ms\": 123456}], \"broken\": [3, 63]}");
         text_done(&text);

@@ -289,6 +289,8 @@ json_t *world_exchange(struct world *world, const char *name, json_t *report)
 
         world->err = (struct err){0};
         if (node && node->described)
+                rc = exchange_given(&world->live, node, report, world->now_ms, &world->err);
+        if (rc == 0)
                 rc = exchange_read(node, report, world->now_ms, world->steady_ms, &seen,
                                    &world->err);
         if (rc == 0)
