@@ -467,6 +467,8 @@ int core_open(const struct core_setup *setup, struct core **ret_core,
         if (rc == 0)
                 rc = core_recover(core, ret_recovery, err);
         if (rc == 0)
+                numbers_wish_above(&core->wish, &core->numbers, core->last_seq);
+        if (rc == 0)
                 rc = writer_new(setup->store, &options, &core->writer, err);
         if (rc) {
                 core->setup.store = NULL;       /* the caller's again */

@@ -44,7 +44,7 @@ bool core_is_beyond(const struct core *core, uint64_t epoch, uint64_t workload)
 void core_pass(struct core *core, uint64_t epoch, uint64_t workload)
 {
         if (epoch < NUMBERS_EPOCH_MAX && epoch >= next_epoch(core))
-                core->wish.epoch_min = epoch + 1;
+                core->wish.epoch_min = epoch + 1 + core->wish.chance;
         if (workload < NUMBERS_WORKLOAD_MAX && workload >= next_workload(core))
                 core->wish.workload_min = workload + 1;
 }

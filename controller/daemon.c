@@ -369,10 +369,14 @@ static int numbers_of_start(struct numbers_wish *ret_wish, struct err *err)
 {
         uint64_t now_us = (uint64_t)api_now_ms() * 1000;
 
-        ret_wish->epoch_min = now_us < NUMBERS_EPOCH_MAX ? now_us : NUMBERS_EPOCH_MAX;
-        while (ret_wish->log == 0)
-                if (getrandom(&ret_wish->log, sizeof ret_wish->log, 0) < 0)
-                        return err_set(err, ERR_IO, "no random numbers: %s", strerror(errno));
+        uint64_t random[2];
+
+        if (getrandom(random, sizeof random, 0) != sizeof random)
+                return err_set(err, ERR_IO, "no random numbers: %s", strerror(errno));
+        *ret_wish = (struct numbers_wish){
+                .log = random[0] ? random[0] : 1,
+                .epoch_min = now_us < NUMBERS_EPOCH_MAX ? now_us : NUMBERS_EPOCH_MAX,
+                .chance = (uint32_t)random[1] | NUMBERS_CHANCE_MIN};
         return 0;
 }
 

@@ -53,6 +53,8 @@ static int check(const struct live *live, const struct node_entry *node, const s
                                "pools, stop its agent and remove the file 'log' from its state",
                                node->name, numbers_log_text(given->log, theirs),
                                numbers_log_text(numbers->log, ours));
+        if (!core_is_beyond(live->core, given->epoch, given->workload))
+                return 0;
         if (given->epoch >= NUMBERS_EPOCH_MAX || given->workload >= NUMBERS_WORKLOAD_MAX ||
             (given->workload > next && given->workload - next > NUMBERS_WORKLOADS_AHEAD_MAX))
                 return err_set(err, ERR_INPUT,
@@ -60,7 +62,7 @@ static int check(const struct live *live, const struct node_entry *node, const s
                                ", and the next ones here are %" PRIu64
                                " and what the clock says: its file 'epochs' is damaged",
                                node->name, given->workload, given->epoch, next);
-        if (node->has_given && core_is_beyond(live->core, given->epoch, given->workload))
+        if (node->has_given)
                 return err_set(err, ERR_EXISTS,
                                "node '%s' was given epoch %" PRIu64
                                " by another controller since it first spoke with this one: two "

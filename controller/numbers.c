@@ -42,6 +42,15 @@ static void add_period(struct numbers *numbers, uint64_t seq, uint64_t base)
         numbers->periods[numbers->periods_count++] = (struct numbers_period){seq, base};
 }
 
+void numbers_wish_above(struct numbers_wish *wish, const struct numbers *numbers,
+                        uint64_t last_seq)
+{
+        uint64_t above = numbers_epoch(numbers, last_seq) + 1 + wish->chance;
+
+        if (wish->chance > 0 && wish->epoch_min < above)
+                wish->epoch_min = above;
+}
+
 bool numbers_begin(struct numbers *numbers, const struct numbers_wish *wish, uint64_t seq)
 {
         uint64_t base = newest(numbers)->base;
@@ -75,7 +84,7 @@ void numbers_note_write(const struct numbers *numbers, struct text *out)
 static int check(const struct numbers *numbers, struct numbers_period period,
                  uint64_t workload_min, struct err *err)
 {
-        if (period.base > NUMBERS_EPOCH_MAX || workload_min > NUMBERS_WORKLOAD_MAX ||
+        if (period.base >= NUMBERS_EPOCH_END || workload_min > NUMBERS_WORKLOAD_MAX ||
             period.base < newest(numbers)->base || period.first_seq <= newest(numbers)->first_seq)
                 return err_set(err, ERR_INPUT,
                                "the log's numbers are damaged: base %" PRIu64 " from record %" PRIu64

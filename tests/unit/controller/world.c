@@ -95,7 +95,8 @@ int world_try_start(struct world *world)
 {
         struct core_setup setup = {.bounds = {.nodes_max = 16, .workloads_max = 256},
                                    .placement = {.kind = POLICY_AUTO},
-                                   .is_stepped = true};
+                                   .is_stepped = true,
+                                   .numbers = world->numbers};
         const struct store_options options = {.path = "s",
                                               .vfs = fault_vfs_name(world->disks[world->disk]),
                                               .is_unlocked = true};
