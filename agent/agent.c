@@ -65,28 +65,20 @@ static void say_contact(const struct agent *agent, const struct link_news *news)
                     news->failure);
 }
 
-/* Whether the answer is of the log this node works for. The first one that has a name is. */
-static bool is_ours(struct agent *agent, const struct exchange_answer *answer)
+/* The first one whose answers have a name is whom the node works for (link.h): it must be known for
+ * ever before anything is started. */
+static bool keep_log(struct agent *agent, const struct exchange_answer *answer)
 {
         struct err err;
 
-        if (!answer->log[0] || str_equal(agent->log, answer->log)) {
-                agent->is_foreign = false;
+        if (!answer->log[0] || agent->log[0])
                 return true;
-        }
-        if (!agent->log[0] && folder_log_write(agent->folder, answer->log, &err) == 0) {
-                str_copy(agent->log, sizeof agent->log, answer->log);
-                return true;
-        }
-        if (!agent->log[0])
+        if (folder_log_write(agent->folder, answer->log, &err) < 0) {
                 say(SAY_ERROR, "list not taken", "error=\"%s\"", err.text);
-        else if (!agent->is_foreign)
-                say(SAY_ERROR, "list of another pool is not taken; runs go on",
-                    "log=%s ours=%s do=\"where this node is to change pools, stop the agent and "
-                    "remove %s/log\"",
-                    answer->log, agent->log, agent->setup->state);
-        agent->is_foreign = true;
-        return false;
+                return false;
+        }
+        str_copy(agent->log, sizeof agent->log, answer->log);
+        return true;
 }
 
 static void hear(struct agent *agent)
@@ -99,20 +91,20 @@ static void hear(struct agent *agent)
                 keeper_doubt(agent->keeper);
         agent->is_failing = news.is_failing;
         agent->is_refused = news.is_refused;
-        if (news.answer && !is_ours(agent, news.answer)) {
-                exchange_free(news.answer);
-                return;                 /* whoever that is, it is no contact */
-        }
         if (news.answer)
                 agent->lease_ms = news.answer->lease_ms;
         note_contact(agent, &news);
         agent_confirmed(agent, news.confirmed);
         if (!news.answer)
                 return;
+        agent->is_stale = true;
+        if (!keep_log(agent, news.answer)) {
+                exchange_free(news.answer);
+                return;
+        }
         exchange_free(agent->answer);
         agent->answer = news.answer;
         agent_desire(agent);
-        agent->is_stale = true;
 }
 
 static void hear_signals(struct agent *agent)
@@ -327,6 +319,7 @@ static int call_controller(struct agent *agent, struct err *err)
                 .client = setup->client,
                 .node = node,
                 .folder = agent->folder,
+                .log = agent->log,
                 .attaches = agent->attaches,
                 .wait_ms_max = setup->wait_ms_max,
                 .pause_ms_max = setup->pause_ms_max,

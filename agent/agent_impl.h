@@ -52,7 +52,6 @@ struct agent {
         uint64_t broken;                /* bit d: device d */
         struct exchange_answer *answer; /* the newest that was taken; NULL = none yet */
         char log[EXCHANGE_LOG_MAX];     /* whose work this node does; "" = nobody's yet */
-        bool is_foreign;                /* the newest answer was another's */
         size_t lives_count;
         struct live lives[RUNS_MAX];
         struct pollfd *polls;           /* RUNS_MAX + 3 */

@@ -27,6 +27,9 @@ struct link_setup {
         struct client_setup client;
         const char *node;               /* encoded for a path; borrowed, as is the folder */
         const struct folder *folder;
+        const char *log;                /* the node works for the controller of this log: answers
+                                           of another one are failures. "": for the first one that
+                                           says its name. Copied */
         struct attaches *attaches;      /* of whom terminals are wanted; borrowed */
         int64_t wait_ms_max;            /* how long the controller may keep an answer; 0: 20 s, and
                                            never more than a sixth of its lease */

@@ -10,7 +10,7 @@
 #include "base/text.h"
 
 static const char full[] =
-        "{\"generation\": 42, \"lease_ms\": 30000, \"news\": {\"of\": [1, 2]}, \"runs\": ["
+        "{\"generation\": 42, \"log\": \"9f86d081884c7d65\", \"lease_ms\": 30000, \"news\": {\"of\": [1, 2]}, \"runs\": ["
         "{\"workload\": 17, \"member\": 1, \"epoch\": 1042, \"name\": \"llama-sft\","
         " \"tenant\": \"research/nlp\", \"user\": \"ana\", \"run_as\": \"ana\","
         " \"command\": [\"torchrun\", \"tr\\u00e4in.py\"], \"env\": {\"HF_HOME\": \"/data/hf\"},"
@@ -70,6 +70,7 @@ static void an_answer_is_read_and_what_is_new_is_skipped(void **state)
 
         assert_int_equal(exchange_read(full, sizeof full - 1, &answer, &err), 0);
         assert_int_equal(answer->generation, 42);
+        assert_string_equal(answer->log, "9f86d081884c7d65");
         assert_int_equal(answer->lease_ms, 30000);
         assert_int_equal(answer->runs_count, 2);
         assert_int_equal(answer->runs[0].key.workload, 16); /* sorted */
@@ -229,6 +230,9 @@ static void a_whole_answer_can_be_wrong_too(void **state)
                 "{}",
                 "{\"generation\": 1, \"lease_ms\": 30000}",
                 "{\"generation\": -1, \"lease_ms\": 30000, \"runs\": []}",
+                "{\"generation\": 1, \"lease_ms\": 30000, \"runs\": [], \"log\": \"\"}",
+                "{\"generation\": 1, \"lease_ms\": 30000, \"runs\": [], \"log\": \"../aa\"}",
+                "{\"generation\": 1, \"lease_ms\": 30000, \"runs\": [], \"log\": {}}",
                 "{\"generation\": 1, \"lease_ms\": 999, \"runs\": []}",
                 "{\"generation\": 1, \"lease_ms\": 30000, \"runs\": null}",
                 "{\"generation\": 1, \"lease_ms\": 30000, \"runs\": [], \"wants\": [{}]}",
