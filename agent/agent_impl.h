@@ -59,6 +59,7 @@ struct agent {
         struct run_wish wishes[EXCHANGE_RUNS_MAX];
         struct run_report reports[RUNS_MAX];
         struct exchange_checkpoint checkpoints[RUNS_MAX];
+        struct run_key started[EXCHANGE_STARTED_MAX];
         int signals;                    /* signalfd */
         bool is_news;                   /* the next report is to be said at once */
         bool is_stale;                  /* a report is due */

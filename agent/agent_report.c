@@ -74,6 +74,7 @@ void agent_report(struct agent *agent)
                 .log = agent->log,
                 .newest_epoch = newest.epoch,
                 .newest_workload = newest.workload,
+                .started = agent->started,
                 .runs = runs,
                 .checkpoints = checkpoints,
                 .broken = agent->broken,
@@ -82,6 +83,9 @@ void agent_report(struct agent *agent)
 
         if (!agent->is_news && !agent->is_stale)
                 return;
+        if (agent->answer && agent->answer->wants_started)
+                report.started_count = runs_started(agent->runs, agent->started,
+                                                    EXCHANGE_STARTED_MAX);
         for (size_t i = 0; i < runs_count(agent->runs); i++) {
                 fill_run(agent, i, &runs[report.runs_count]);
                 /* What waits for its devices to come free is not there yet. */

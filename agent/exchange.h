@@ -22,6 +22,7 @@ struct err;
 struct text;
 
 #define EXCHANGE_RUNS_MAX      1024     /* of one node, in one answer */
+#define EXCHANGE_STARTED_MAX   PROTOCOL_STARTED_MAX
 #define EXCHANGE_WANTS_MAX     PROTOCOL_WANTS_MAX
 #define EXCHANGE_WORDS_MAX     1024     /* of a command; variables; secrets */
 #define EXCHANGE_ADDRESSES_MAX 4096
@@ -139,6 +140,7 @@ struct exchange_answer {
         uint64_t generation;
         char log[EXCHANGE_LOG_MAX];     /* the name of the controller's log, in hex; "": none */
         int64_t lease_ms;
+        bool wants_started;             /* the report shall have what was started, ever */
         uint32_t runs_count, wants_count, attaches_count;
         struct run_spec *runs;          /* no two with the same key */
         struct exchange_want *wants;    /* only of kinds that are known here */
@@ -183,6 +185,8 @@ struct exchange_report {
         uint64_t seen;                  /* generation of the newest answer taken; 0 = none */
         const char *log;                /* whose answers were taken, ever; "" = nobody's yet */
         uint64_t newest_epoch, newest_workload;         /* started, ever; 0 = none */
+        const struct run_key *started;  /* the newest of what was started, ever, if wanted */
+        size_t started_count;
         const struct run_report *runs;
         size_t runs_count;
         const struct exchange_checkpoint *checkpoints;  /* made since the last report */

@@ -459,6 +459,7 @@ static int read_answer(struct reading *reading, const struct doc_node *root,
             (rc = doc_i64(lease, LEASE_MS_MIN, LEASE_MS_MAX, &answer->lease_ms, reading->err)) <
                     0 ||
             (rc = read_log(reading, field(root, "log"), answer)) < 0 ||
+            (rc = doc_bool(field(root, "started"), &answer->wants_started, reading->err)) < 0 ||
             (rc = read_runs(reading, runs, answer)) < 0)
                 return rc;
         return read_wants(reading, field(root, "wants"), answer);

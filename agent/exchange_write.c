@@ -156,8 +156,14 @@ void exchange_write(struct text *text, const struct exchange_report *report)
         text_add(text, ", \"seen\": %" PRIu64 ", \"given\": {", report->seen);
         if (report->log[0])
                 text_add(text, "\"log\": \"%s\", ", report->log);
-        text_add(text, "\"epoch\": %" PRIu64 ", \"workload\": %" PRIu64 "}, \"runs\": [",
+        text_add(text, "\"epoch\": %" PRIu64 ", \"workload\": %" PRIu64 "}",
                  report->newest_epoch, report->newest_workload);
+        for (size_t i = 0; i < report->started_count; i++) {
+                text_add(text, i ? ", {" : ", \"started\": [{");
+                add_key(text, report->started[i]);
+                text_add(text, i + 1 < report->started_count ? "}" : "}]");
+        }
+        text_add(text, ", \"runs\": [");
         for (size_t i = 0; i < report->runs_count; i++) {
                 text_add(text, i ? ", " : "");
                 add_report(text, &report->runs[i]);

@@ -111,6 +111,24 @@ struct runs_newest runs_newest(const struct runs *runs)
         return runs->newest;
 }
 
+size_t runs_started(const struct runs *runs, struct run_key *ret_keys, size_t max)
+{
+        size_t count = 0;
+
+        for (uint32_t i = 0; i < runs->floors_count; i++) {
+                const struct floor *floor = &runs->floors[i];
+                size_t at = count < max ? count++ : max;
+                for (; at > 0 && ret_keys[at - 1].epoch < floor->epoch; at--)
+                        if (at < max)
+                                ret_keys[at] = ret_keys[at - 1];
+                if (at < max)
+                        ret_keys[at] = (struct run_key){floor->member >> 16,
+                                                        (uint32_t)(floor->member & 0xffff),
+                                                        floor->epoch};
+        }
+        return count;
+}
+
 static int compare_keys(const void *a, const void *b)
 {
         uint64_t x = ((const struct floor *)a)->member, y = ((const struct floor *)b)->member;

@@ -133,3 +133,6 @@ struct runs_newest {
         uint64_t epoch, workload;
 };
 struct runs_newest runs_newest(const struct runs *runs);
+/* What was started, ever: the newest epoch of each member, of those remembered the `max` newest
+ * ones, the newest first. Returns how many. */
+size_t runs_started(const struct runs *runs, struct run_key *ret_keys, size_t max);

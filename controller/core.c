@@ -468,6 +468,7 @@ int core_open(const struct core_setup *setup, struct core **ret_core,
                 rc = core_recover(core, ret_recovery, err);
         if (rc == 0)
                 numbers_wish_above(&core->wish, &core->numbers, core->last_seq);
+        core->first_workload = core->next_workload;
         if (rc == 0)
                 rc = writer_new(setup->store, &options, &core->writer, err);
         if (rc) {

@@ -139,6 +139,8 @@ uint64_t core_next_seq(const struct core *core);
 const struct numbers *core_numbers(const struct core *core);
 /* Whether work of that epoch, and of that number, is of this log. */
 bool core_knows(const struct core *core, uint64_t epoch, uint64_t workload);
+/* Whether that number was given before this start of the controller. */
+bool core_is_older(const struct core *core, uint64_t workload);
 /* Whether either is not below what is given next: somebody else has given it. */
 bool core_is_beyond(const struct core *core, uint64_t epoch, uint64_t workload);
 /* From now on all that is given is above both (within the bounds of numbers.h), also where what

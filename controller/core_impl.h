@@ -57,6 +57,7 @@ struct core {
         uint32_t models_listed;         /* device models that were there from the start */
         struct core_mail *mail;
         uint64_t next_workload;         /* number of the next one */
+        uint64_t first_workload;        /* the same when this start began */
         struct numbers numbers;         /* the log's */
         struct numbers_wish wish;       /* of this start, and what was passed since */
         struct core_figures figures;

@@ -36,6 +36,11 @@ bool core_knows(const struct core *core, uint64_t epoch, uint64_t workload)
                workload < core->next_workload;
 }
 
+bool core_is_older(const struct core *core, uint64_t workload)
+{
+        return workload < core->first_workload;
+}
+
 bool core_is_beyond(const struct core *core, uint64_t epoch, uint64_t workload)
 {
         return epoch >= next_epoch(core) || workload >= next_workload(core);

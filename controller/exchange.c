@@ -264,6 +264,8 @@ bool exchange_has_news(struct live *live, const struct node_entry *node, const j
         size_t i;
         json_t *run;
 
+        if (exchange_wants_started(node) && json_object_get(report, "started"))
+                return true;
         if (!is_up(live, node))
                 return may_join(live, node, report);
         if (core_state(live->core)->nodes[number].desc.broken != live_broken(live, node))
@@ -357,8 +359,10 @@ int exchange_apply(struct live *live, struct act *act, struct node_entry *node,
 {
         size_t i;
         json_t *run;
-        int rc = 0;
+        int rc = exchange_apply_started(live, act, node, report, err);
 
+        if (rc)
+                return rc;
         if (!is_up(live, node)) {
                 if (!may_join(live, node, report))
                         return 0;

@@ -222,6 +222,8 @@ json_t *exchange_answer(struct live *live, const struct node_entry *node)
         if (core_numbers(live->core)->log)
                 view_set(json, "log", json_string(numbers_log_text(core_numbers(live->core)->log,
                                                                    log)));
+        if (exchange_wants_started(node))
+                view_set(json, "started", json_true());
         view_set(json, "generation", json_integer((json_int_t)node->generation));
         view_set(json, "lease_ms", json_integer(live->lease_ms));
         view_set(json, "runs", runs);

@@ -3,12 +3,16 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "controller/alerts.h"
 #include "controller/live.h"
 #include "controller/nodes.h"
 #include "controller/numbers.h"
+#include "controller/view.h"
+#include "controller/works.h"
+#include "proto/protocol.h"
 
 struct given {
         uint64_t log;                   /* 0: none was said to it yet */
@@ -86,6 +90,52 @@ static void look_behind(struct live *live, struct node_entry *node, const struct
                        "): it comes from a backup, or its disk went back. What runs there of then "
                        "is ended; submit it again", node->name, given->workload);
         (void)alerts_raise(live->alerts, ALERT_STORE_BEHIND, node->name, "", text, now_ms);
+}
+
+bool exchange_wants_started(const struct node_entry *node)
+{
+        return node->is_ahead && !node->has_started;
+}
+
+/* {"ran_before":{...}}: an event is made of it (events_log.c), so it says whose work that is. */
+static int note_ran(struct live *live, struct act *act, const struct node_entry *node,
+                    const struct work *work, uint64_t epoch, struct err *err)
+{
+        json_t *note = json_pack("{s:{s:o,s:I,s:s,s:s,s:s,s:s,s:I}}", "ran_before", "at",
+                                 view_time(core_now_ms(live->core)), "workload",
+                                 (json_int_t)work->id, "name", work->name, "tenant", work->tenant,
+                                 "user", work->user, "node", node->name, "epoch",
+                                 (json_int_t)epoch);
+        char *text = note ? json_dumps(note, JSON_COMPACT) : NULL;
+        int rc = text ? core_note(act, text, err) : err_set(err, ERR_NOMEM, "out of memory");
+
+        free(text);
+        json_decref(note);
+        return rc;
+}
+
+/* A number that was not given by this log when that epoch was names other work by now. */
+int exchange_apply_started(struct live *live, struct act *act, struct node_entry *node,
+                           const json_t *report, struct err *err)
+{
+        const json_t *started = json_object_get(report, "started"), *it;
+        size_t i;
+        int rc = 0;
+
+        if (!exchange_wants_started(node) || !json_is_array(started))
+                return 0;
+        json_array_foreach(started, i, it) {
+                uint64_t workload = 0, epoch = 0;
+                if (rc || i == PROTOCOL_STARTED_MAX || !read_number(it, "workload", &workload) ||
+                    !read_number(it, "epoch", &epoch))
+                        break;
+                const struct work *work = works_find(core_works(live->core), workload);
+                if (work && core_is_older(live->core, workload) &&
+                    !core_knows(live->core, epoch, workload))
+                        rc = note_ran(live, act, node, work, epoch, err);
+        }
+        node->has_started = rc == 0;
+        return rc;
 }
 
 int exchange_given(struct live *live, struct node_entry *node, const json_t *report,

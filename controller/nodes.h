@@ -39,6 +39,7 @@ struct node_entry {
         bool has_given;                 /* what it was given was taken since the controller
                                            started: nobody else gives it more */
         bool is_ahead;                  /* ... by what this log does not know */
+        bool has_started;               /* and it has said what it started then */
         char version[AGENT_TEXT_MAX], boot[AGENT_TEXT_MAX];
         uint32_t protocol;              /* of the exchange, as agreed; 0: it has not spoken */
         struct enrolment enrolment;     /* whose certificates are taken; id 0: nobody's */

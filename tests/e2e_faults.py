@@ -236,12 +236,12 @@ def story_store_restored(programs, folder):
             it.wait(name, "running")
         it.submit("held", hold=True)
         it.pool.berth("store", "backup", it.pool.store, it.pool.path("backup.db"))
-        it.go("ends")
-        it.wait("ends", "succeeded")
         it.submit("over")
-        it.wait("over", "running")
-        it.go("over")
-        it.wait("over", "succeeded")
+        it.pool.berth("release", "held")
+        for name in ("ends", "over", "held"):
+            it.wait(name, "running")
+            it.go(name)
+            it.wait(name, "succeeded")
         it.submit("later")
         late = it.wait_said("later", "start")[0][3]
         it.wait("later", "running")
@@ -269,7 +269,9 @@ def story_store_restored(programs, folder):
         pid = it.said("later", "start")[0][2]
         until(lambda: not os.path.exists(f"/proc/{pid}"), "what the store does not know has ended")
         check({it.said(name, "start")[0][3] for name in new} >= {late}, "none on the late node")
-        for name, starts in (("stays", 1), ("ends", 1), ("over", 1), ("later", 1), ("anew", 3),
+        ran = until(lambda: it.events("held", "ran_before"), "that held has run before is said")
+        check(ran[0]["node"] == it.said("held", "start")[0][3], f"it ran elsewhere: {ran}")
+        for name, starts in (("stays", 1), ("ends", 1), ("over", 1), ("later", 1), ("held", 1), ("anew", 3),
                              *((name, 1) for name in new)):
             check(len(it.said(name, "start")) == starts,
                   f"{name} was started {len(it.said(name, 'start'))} times")

@@ -302,9 +302,11 @@ static void a_report_says_what_there_is(void **state)
                  .superseded = true},
         };
         const struct exchange_checkpoint checkpoint = {{17, 0, 1042}, 123456};
+        const struct run_key started[] = {{17, 0, 1042}, {16, 0, 990}};
         const struct exchange_report report = {
                 .agent = "0.1.0", .boot = "f3b0", .protocol = 1, .seen = 41,
                 .log = "9f86d081884c7d65", .newest_epoch = 1042, .newest_workload = 17,
+                .started = started, .started_count = 2,
                 .runs = runs, .runs_count = 4, .checkpoints = &checkpoint, .checkpoints_count = 1,
                 .broken = 1ull << 3 | 1ull << 63};
         struct text text = {0};
@@ -314,7 +316,9 @@ static void a_report_says_what_there_is(void **state)
                 text.bytes,
                 "{\"protocol\": 1, \"protocols\": [1, 1], \"agent\": \"0.1.0\", \"boot\": \"f3b0\", \"seen\": 41, "
                 "\"given\": {\"log\": \"9f86d081884c7d65\", \"epoch\": 1042, "
-                "\"workload\": 17}, "
+                "\"workload\": 17}, \"started\": ["
+                "{\"workload\": 17, \"member\": 0, \"epoch\": 1042}, "
+                "{\"workload\": 16, \"member\": 0, \"epoch\": 990}], "
                 "\"runs\": ["
                 "{\"workload\": 17, \"member\": 0, \"epoch\": 1042, \"phase\": \"running\", "
                 "\"since\": \"2027-01-04T08:00Z\", \"pid\": 4711}, "

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "controller/alerts.h"
+#include "store/log.h"
 
 #define LOG "00000000000000aa"
 
@@ -238,6 +239,59 @@ static void what_ended_in_a_lost_log_is_taken_as_it_ended(void **state)
         }
 }
 
+/* How many notes of that kind the log has. */
+static unsigned notes(const char *start)
+{
+        struct log_cursor *cursor;
+        struct record record;
+        unsigned count = 0;
+        assert_int_equal(log_read(core_view(world.live.core), 1, &cursor, NULL), 0);
+        while (log_next(cursor, &record, NULL) > 0)
+                count += record.kind == RECORD_NOTE && record.size > strlen(start) &&
+                         memcmp(record.body, start, strlen(start)) == 0;
+        log_cursor_free(cursor);
+        return count;
+}
+
+static void work_that_ran_in_a_lost_log_is_named(void **state)
+{
+        (void)state;
+        char text[600];
+        uint64_t known = world_job(&world, "web", "known", 1), waits = 0;
+        for (unsigned j = 0; j < 12; j++)
+                waits = world_job(&world, "web", "fill", 1);
+        uint64_t early = world_work(&world, known)->epoch;
+        assert_int_equal(world_work(&world, waits)->epoch, 0);
+        back_up();
+        uint64_t later = world_job(&world, "web", "later", 1);
+        uint64_t late = numbers_epoch(core_numbers(world.live.core), core_last_seq(world.live.core));
+        restore(9000000000);
+        json_t *answer = given("n1", newest(late, later), "[]");
+        assert_true(json_is_true(json_object_get(answer, "started")));
+        json_decref(answer);
+        uint64_t other = world_job(&world, "web", "other", 1);
+        assert_true(other > later);
+        /* What this log knows, what ran without it, what it never had, and nonsense. */
+        snprintf(text, sizeof text,
+                 "{\"protocol\":1,\"agent\":\"0\",\"boot\":\"b\",\"seen\":0,\"given\":%s,\"runs\":[],"
+                 "\"started\":[{\"workload\":%llu,\"member\":0,\"epoch\":%llu},"
+                 "{\"workload\":%llu,\"member\":0,\"epoch\":%llu},"
+                 "{\"workload\":%llu,\"member\":0,\"epoch\":%llu},"
+                 "{\"workload\":%llu,\"member\":0,\"epoch\":%llu}, 7]}",
+                 newest(late, later), (unsigned long long)known, (unsigned long long)early,
+                 (unsigned long long)waits, (unsigned long long)late, (unsigned long long)later,
+                 (unsigned long long)late, (unsigned long long)other, (unsigned long long)late);
+        for (unsigned round = 0; round < 2; round++) {
+                answer = world_exchange(&world, "n1", json_loads(text, 0, NULL));
+                assert_non_null(answer);
+                assert_null(json_object_get(answer, "started"));
+                json_decref(answer);
+                assert_int_equal(notes("{\"ran_before\":{"), 1);
+        }
+        taken("n2", newest(early, known));
+        assert_int_equal(notes("{\"numbers\":{"), 2);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -250,6 +304,7 @@ int main(void)
                         who_works_for_another_pool_or_says_what_cannot_be_is_refused, begin, end),
                 cmocka_unit_test_setup_teardown(a_second_controller_on_a_copy_is_noticed, begin,
                                                 end),
+                cmocka_unit_test_setup_teardown(work_that_ran_in_a_lost_log_is_named, begin, end),
                 cmocka_unit_test_setup_teardown(what_ended_in_a_lost_log_is_taken_as_it_ended, begin,
                                                 end),
         };
