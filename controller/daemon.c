@@ -365,6 +365,12 @@ static void say_unread(const struct daemon *daemon)
                            figures.unread, figures.unread_id);
 }
 
+static void say_line(const char *event, const char *text)
+{
+        daemon_say(event, "%s", text);
+}
+
+/* Above what any start before has given, of whichever copy of this store. */
 static int numbers_of_start(struct numbers_wish *ret_wish, struct err *err)
 {
         uint64_t now_us = (uint64_t)api_now_ms() * 1000;
@@ -404,6 +410,7 @@ static int open_live(struct daemon *daemon, struct err *err)
                                                 [RETENTION_REVIEW] = ROLLUP_MONTHS}},
                                      .version = options->version,
                                      .changed = api_node_changed,
+                                     .said = say_line,
                                      .arg = &daemon->api};
         rc = live_open(&daemon->live, &setup, options->simulate, api_now_ms(), &told, err);
         if (rc) {

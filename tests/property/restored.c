@@ -423,7 +423,7 @@ static void summary(const struct counts *counts)
 
 int main(int argc, char **argv)
 {
-        static const struct shrink shrink = {.name = "restored", .cases = 40, .run = run,
+        static const struct shrink shrink = {.name = "restored", .cases = 12, .run = run,
                                              .print = print, .summary = summary};
 
         return shrink_main(&shrink, argc, argv);
