@@ -291,6 +291,11 @@ int trial_run(struct trial *trial, const struct input *input)
         return check_states(trial);
 }
 
+int trial_try(struct trial *trial, const struct input *input)
+{
+        return trial_run(trial, input) != 0;
+}
+
 /* ---- once more ---- */
 
 struct retold {
