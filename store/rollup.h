@@ -2,8 +2,7 @@
  *
  * Not pure; threads as store.h says. Rows come in batches (batch_add_usage), in the same commit as
  * the facts they follow from, and add to what stands there: each counts once; period.h reads and
- * forgets them. Table `usage_hours`
- * and the views over it are documented in docs/store.md.
+ * forgets them. Table `usage_hours` and the views over it are documented in docs/store.md.
  *
  * Amounts are whole unit-milliseconds. One row of one hour stays far below int64 (100,000 devices:
  * 4.5e16); a sum over months of a large pool may not, and SQL then says "integer overflow": sum
