@@ -28,7 +28,7 @@ static const struct command_option options[] = {
         {"node", 0, "NODE", "make, revoke: of this node (--join, --role agent); its certificates"},
         {"nodes", 0, "LIST", "make: one for each of gpu-[01-04], or none at all"},
         {"tenant", 't', "PATH", "make: of this tenant and those below it"},
-        {"expires", 0, "TIME", "make: valid until then: 2027-01-04T08:00Z, or for so long: 30d"},
+        {"expires", 0, "TIME", "make: valid until then: " TALK_TIME_AHEAD},
         {"out", 'o', "FILE", "make: write it there (yours alone); with --nodes: into this folder"},
         COMMAND_LIVE_OPTIONS,
         {0},

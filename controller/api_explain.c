@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/num.h"
 #include "base/str.h"
 #include "controller/explained.h"
 #include "controller/live.h"
@@ -15,7 +14,6 @@
 #include "controller/works.h"
 #include "engine/explain.h"
 #include "proto/explain_text.h"
-#include "proto/when.h"
 
 static const char *name_of(void *arg, uint64_t id)
 {
@@ -44,38 +42,23 @@ static void reply(struct call *call, const struct explained *it, bool as_text)
 
 /* ---- as it was ---- */
 
-/* A point in time, or a span before now ("-2h"); 0: none is asked for. False: answered. */
+/* 0: none is asked for. False: answered. */
 static bool take_at(struct call *call, int64_t *ret_at_ms)
 {
-        int64_t now_ms = api_now_ms(), at_ms = 0;
-        char text[48] = "";
+        int64_t at_ms = -1;
         struct err err;
-        int rc;
 
         *ret_at_ms = 0;
-        if (!api_query(call, "at", text, sizeof text))
+        if (!api_query_time(call, "at", &at_ms))
                 return false;
-        if (text[0] == '\0')
-                return true;
-        if (text[0] == '-') {
-                rc = num_duration_ms(text + 1, 0, now_ms, &at_ms, &err);
-                at_ms = now_ms - at_ms;
-        } else {
-                rc = when_parse_local(text, NULL, &at_ms, &err);
+        if (at_ms > api_now_ms()) {
+                (void)err_set(&err, ERR_RANGE, "query 'at': that time has not come yet");
+                api_fail(call, &err);
+                return false;
         }
-        if (rc == -ERR_INPUT)
-                rc = err_set(&err, ERR_INPUT,
-                             "'%s' is no time: write 2027-01-04T08:00Z, or -2h for two hours ago",
-                             text);
-        if (rc == 0 && at_ms > now_ms)
-                rc = err_set(&err, ERR_RANGE, "'%s' has not come yet", text);
-        if (rc == 0) {
+        if (at_ms >= 0)
                 *ret_at_ms = at_ms > 0 ? at_ms : 1;
-                return true;
-        }
-        (void)err_prefix(&err, "query 'at'");
-        api_fail(call, &err);
-        return false;
+        return true;
 }
 
 struct past_ask {

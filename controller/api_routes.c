@@ -63,7 +63,7 @@ const struct route api_routes[] = {
         {HTTP_POST, "/v1/alerts/{id}/acknowledge", "postAcknowledge", post_acknowledge, ""},
         {HTTP_GET, "/v1/usage", "getUsage", get_usage, "tenant from until by"},
         {HTTP_GET, "/v1/review", "getReview", get_review, "tenant from until by"},
-        {HTTP_GET, "/v1/events", "getEvents", get_events, "tenant workload after"},
+        {HTTP_GET, "/v1/events", "getEvents", get_events, "tenant workload after from"},
         {HTTP_POST, "/v1/tokens", "postToken", post_token, ""},
         {HTTP_GET, "/v1/tokens", "getTokens", get_tokens, "principal"},
         {HTTP_DELETE, "/v1/tokens/{id}", "deleteToken", delete_token, ""},

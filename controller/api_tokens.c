@@ -85,10 +85,8 @@ static int take_expiry(const char *text, struct token_entry *wish, struct err *e
                 wish->until_ms = wish->role == TOKEN_ROLE_AGENT ? 0 : now_ms + life_ms;
                 return 0;
         }
-        if (num_duration_ms(text, 1, INT64_MAX / 4, &life_ms, NULL) == 0)
-                wish->until_ms = life_ms <= life_ms_max ? now_ms + life_ms : 0;
-        else if (when_parse(text, &wish->until_ms, err) < 0)
-                return err_prefix(err, "field 'expires': a time, or a duration like 30d");
+        if (when_ahead(text, now_ms, &wish->until_ms, err) < 0)
+                return err_prefix(err, "field 'expires'");
         if (wish->until_ms > now_ms && wish->until_ms <= now_ms + life_ms_max)
                 return 0;
         return err_set(err, ERR_RANGE, "field 'expires': write a time within the next %" PRId64

@@ -458,6 +458,9 @@ def events(berthd, headers, wanted):
     connection.close()
     berthd.called.add(("getEvents", True))
     berthd.ask("getEvents", 400, query={"after": "last"})
+    berthd.ask("getEvents", 400, query={"from": "soon"})
+    for name in ("getUsage", "getReview"):
+        berthd.ask(name, query={"from": "-7d", "until": "now"})
 
 
 def played(berthd, root):
