@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "controller/explained.h"
+#include "controller/last_stop.h"
 #include "controller/live.h"
 #include "controller/past.h"
 #include "controller/works.h"
@@ -22,10 +23,12 @@ static const char *name_of(void *arg, uint64_t id)
         return work ? work->name : NULL;
 }
 
-static void reply(struct call *call, const struct explained *it, bool as_text)
+static void reply(struct call *call, const struct explained *it, const char *last_stop,
+                  bool as_text)
 {
         const struct explain_names names = {.state = core_state(call->live->core),
                                             .clock = true,
+                                            .last_stop = last_stop,
                                             .workload = name_of,
                                             .arg = core_works(call->live->core)};
         char *bytes;
@@ -38,6 +41,22 @@ static void reply(struct call *call, const struct explained *it, bool as_text)
         }
         api_reply_text(call, explained_type(as_text), bytes, size);
         free(bytes);
+}
+
+/* How the work's last run ended. NULL: it had none, or that cannot be read. */
+static const char *last_stop_of(struct call *call, uint64_t id, bool sees_everything,
+                                char buf[LAST_STOP_TEXT_MAX])
+{
+        struct object_copy *copy;
+
+        buf[0] = '\0';
+        if (objects_get(core_view(call->live->core), OBJECT_WORKLOAD, id, &copy, NULL) == 0) {
+                json_t *stop = last_stop_view(call->live, &copy->object, sees_everything);
+                last_stop_text(stop, buf);
+                json_decref(stop);
+                mem_free(copy);
+        }
+        return buf[0] ? buf : NULL;
 }
 
 /* ---- as it was ---- */
@@ -145,7 +164,7 @@ static struct viewer viewer_of(const struct call *call, const struct work *work,
 
 void get_explanation(struct http_exchange *exchange, const struct route_match *match, void *arg)
 {
-        char view[16] = "", format[8] = "json";
+        char view[16] = "", format[8] = "json", last[LAST_STOP_TEXT_MAX];
         struct call call;
         struct err err = {ERR_NOMEM, "out of memory"};
         struct work *work;
@@ -172,7 +191,9 @@ void get_explanation(struct http_exchange *exchange, const struct route_match *m
                 api_fail(&call, &err);
         } else {
                 record->snapshot = core_last_seq(call.live->core);
-                reply(&call, &(struct explained){.record = record}, str_equal(format, "text"));
+                reply(&call, &(struct explained){.record = record},
+                      last_stop_of(&call, work->id, sees_all(&call, view), last),
+                      str_equal(format, "text"));
         }
         mem_free(record);
 }
@@ -203,7 +224,7 @@ void get_idle(struct http_exchange *exchange, const struct route_match *match, v
         if (idle && explain_idle(core_memo(call.live->core), core_state(call.live->core),
                                  api_now_ms(), idle, &err) == 0) {
                 idle->snapshot = core_last_seq(call.live->core);
-                reply(&call, &(struct explained){.idle = idle}, str_equal(format, "text"));
+                reply(&call, &(struct explained){.idle = idle}, NULL, str_equal(format, "text"));
         } else {
                 api_fail(&call, &err);
         }
@@ -241,7 +262,7 @@ void get_fits(struct http_exchange *exchange, const struct route_match *match, v
         if (fits && explain_fits(core_memo(call.live->core), core_state(call.live->core),
                                  (uint16_t)number, (uint16_t)class_number, api_now_ms(), fits,
                                  &err) == 0)
-                reply(&call, &(struct explained){.fits = fits}, str_equal(format, "text"));
+                reply(&call, &(struct explained){.fits = fits}, NULL, str_equal(format, "text"));
         else
                 api_fail(&call, &err);
         mem_free(fits);

@@ -9,6 +9,8 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/str.h"
+#include "controller/ending.h"
+#include "controller/last_stop.h"
 #include "controller/live.h"
 #include "controller/submit.h"
 #include "controller/terms.h"
@@ -264,6 +266,15 @@ void get_workloads(struct http_exchange *exchange, const struct route_match *mat
         api_reply(&call, 200, json);
 }
 
+static json_t *whole_workload(struct call *call, const struct object *object)
+{
+        bool sees_all = access_may(&call->who, ACTION_SEE_ALL, NULL);
+        json_t *json = view_workload(call->live, object, true);
+
+        view_set(json, "last_stop", last_stop_view(call->live, object, sees_all));
+        return json;
+}
+
 static void show_workload(struct call *call, uint64_t id, bool as_document)
 {
         struct object_copy *copy;
@@ -287,7 +298,7 @@ static void show_workload(struct call *call, uint64_t id, bool as_document)
         if (as_document)
                 api_reply_document(call, copy->object.body, copy->object.size);
         else
-                api_reply(call, 200, view_workload(call->live, &copy->object, true));
+                api_reply(call, 200, whole_workload(call, &copy->object));
         mem_free(copy);
 }
 
@@ -360,10 +371,26 @@ static int let_go(struct call *call, struct act *act, struct work *work, struct 
         return hold_as(call, act, work, false, err);
 }
 
+/* With the run stays who ended it. */
+static int stop(struct call *call, struct act *act, const struct work *work, bool now,
+                struct err *err)
+{
+        const char *reason = http_header(call->exchange, "Berth-Reason");
+        uint64_t id = work->id;
+        int rc = live_restart(call->live, act, work, now, err);
+
+        if (rc < 0)
+                return rc;
+        rc = ending_asked(act, id, call->who.name, reason, core_now_ms(call->live->core), err);
+        if (rc < 0)
+                core_undo(act);
+        return rc;
+}
+
 /* Its owner need not wait for a notice. */
 static int restart(struct call *call, struct act *act, struct work *work, struct err *err)
 {
-        return live_restart(call->live, act, work, true, err);
+        return stop(call, act, work, true, err);
 }
 
 static int preempt(struct call *call, struct act *act, struct work *work, struct err *err)
@@ -376,7 +403,7 @@ static int preempt(struct call *call, struct act *act, struct work *work, struct
                 return err_set(err, ERR_INPUT,
                                "say why: whoever loses its work will read it "
                                "(header Berth-Reason)");
-        return live_restart(call->live, act, work, false, err);
+        return stop(call, act, work, false, err);
 }
 
 static void change_workload(struct http_exchange *exchange, const struct route_match *match,
