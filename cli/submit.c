@@ -13,7 +13,7 @@
 #include "net/client.h"
 
 static const struct command_option options[] = {
-        {"dry-run", 'n', NULL, "submit nothing; say what would happen"},
+        {"dry-run", 'n', NULL, "submit nothing; say what would happen, and when it would start"},
         {"wait", 'w', NULL, "stay until it has ended; the exit code is that of the work"},
         {"hold", 0, NULL, "it waits until `berth release`"},
         {"tenant", 't', "PATH", "whose work it is; else BERTH_TENANT, the context's, or the only one"},

@@ -48,6 +48,9 @@ void api_answer_aside(struct call *call, const struct aside_kind *kind, struct a
 /* api_workloads.c */
 route_handler post_workload, get_workloads, get_workload, delete_workload, post_hold, post_release,
         post_restart, post_preempt;
+/* api_dry_run.c: what the submission would come to, answered now or aside. */
+struct submission;
+void api_dry_run(struct call *call, struct submission *submission);
 /* api_move.c */
 route_handler post_move;
 /* api_declare.c */

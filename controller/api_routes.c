@@ -5,7 +5,7 @@
 #include "controller/api_handlers.h"
 
 const struct route api_routes[] = {
-        {HTTP_POST, "/v1/workloads", "postWorkload", post_workload, "dry_run"},
+        {HTTP_POST, "/v1/workloads", "postWorkload", post_workload, "dry_run forecast"},
         {HTTP_GET, "/v1/workloads", "getWorkloads", get_workloads,
          "tenant state class name mine limit after"},
         {HTTP_GET, "/v1/workloads/{id}", "getWorkload", get_workload, "tenant format"},

@@ -13,12 +13,10 @@
 #include "controller/last_stop.h"
 #include "controller/live.h"
 #include "controller/submit.h"
-#include "controller/terms.h"
 #include "controller/view.h"
 #include "controller/works.h"
 #include "engine/explain.h"
 #include "net/problem.h"
-#include "proto/explain_json.h"
 #include "proto/explain_text.h"
 #include "proto/workload_doc.h"
 
@@ -69,39 +67,6 @@ static json_t *fresh_list(struct call *call, const struct submission *submission
         view_set(json, "name", json_string(submission->document->name));
         view_set(json, "workloads", list);
         return json;
-}
-
-static void explain_submission(struct call *call, struct submission *submission)
-{
-        struct explanation *record = mem_new(1, sizeof *record);
-        const struct explain_names names = {.state = core_state(call->live->core), .clock = true};
-        char text[EXPLAIN_TEXT_MAX], *explained = NULL;
-        struct err err = {ERR_NOMEM, "out of memory"};
-        json_t *json;
-
-        if (!record ||
-            submission_check_limits(call->live->core, submission, &call->who, submission->count,
-                                    0, &err) < 0 ||
-            submission_explain(call->live->core, submission, api_now_ms(), record, &err) < 0 ||
-            explain_json(record, &names, &explained, &err) < 0) {
-                mem_free(record);
-                api_fail(call, &err);
-                return;
-        }
-        json = json_object();
-        view_set(json, "dry_run", json_true());
-        view_set(json, "verdict", json_string(verdict_name(record->verdict)));
-        view_set(json, "summary", json_string(explain_summary(record, &names, text)));
-        view_set(json, "standing",
-                 record->standing == STANDINGS_END ? json_null()
-                                                   : json_string(standing_name(record->standing)));
-        view_set(json, "like", terms_like(call->live, &record->request));
-        view_set(json, "terms", terms_of_class(call->live, &record->request));
-        view_set(json, "price", terms_price(call->live, &record->request));
-        view_set(json, "explanation", json_loads(explained, 0, NULL));
-        free(explained);
-        mem_free(record);
-        api_reply(call, 200, json);
 }
 
 /* The engine would not take it: why stands in the answer. It is known, as one that has ended. */
@@ -174,7 +139,7 @@ void post_workload(struct http_exchange *exchange, const struct route_match *mat
                         submission.document->tenant, &err) < 0)
                 api_fail(&call, &err);
         else if (dry_run)
-                explain_submission(&call, &submission);
+                api_dry_run(&call, &submission);
         else
                 submit(&call, &submission);
         submission_done(&submission);
