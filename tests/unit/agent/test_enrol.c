@@ -23,7 +23,7 @@
 #include "net/client.h"
 #include "tests/unit/net/certificate.h"
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 60000
 #define DAY_MS      INT64_C(86400000)
 
 static const char pool_yaml[] =

@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "net/client.h"
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 60000
 
 static const char pool_yaml[] =
         "kind: Pool\nplanes: {training: {}}\nnodes:\n"
