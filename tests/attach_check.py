@@ -42,7 +42,7 @@ principals:
   - {name: mona, tenants: {alpha: tenant-admin}}
   - {name: zoe, tenants: {zebra: tenant-admin}}
 """
-WAIT_S = 30                             # a sanitized program on a busy machine is slow
+WAIT_S = 60                             # a sanitized program on a busy machine is slow
 
 
 def until(what, words):
