@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,6 +37,7 @@ static pid_t spawn(const char *command, const char *folder)
 
         snprintf(text, sizeof text, "cd %s && exec %s", folder, command);
         if (pid == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves none behind */
                 execl("/bin/sh", "sh", "-c", text, (char *)NULL);
                 _exit(127);
         }

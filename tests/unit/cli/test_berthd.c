@@ -2,6 +2,7 @@
 #include "tests/unit/cli/child.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -9,7 +10,7 @@
 
 #include "cli/names.h"
 
-#define PATIENCE_MS 10000
+#define PATIENCE_MS 60000
 
 static pid_t daemon_pid;
 
@@ -41,6 +42,7 @@ static int start_daemon(void)
         snprintf(listen, sizeof listen, "unix:%s", path_of("s.sock"));
         daemon_pid = fork();
         if (daemon_pid == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves none behind */
                 int log = open(path_of("daemon.log"), O_WRONLY | O_CREAT | O_APPEND, 0600);
                 dup2(log, STDOUT_FILENO);
                 dup2(log, STDERR_FILENO);
