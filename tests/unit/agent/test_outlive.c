@@ -337,6 +337,23 @@ static void a_supervisor_that_was_killed_without_an_agent_is_found_by_the_next(v
         assert_false(is_alive(atoll(file_text(world, "two"))));
 }
 
+static void a_supervisor_whose_folder_was_removed_goes_with_its_run(void **state)
+{
+        struct world *world = *state;
+        char command[200];
+
+        agent_begin(world);
+        list_runs(world, run_json(world, 1, 1, WAITS, ""));
+        assert_true(controller_waits(world->controller, KEY(1, 1), "running", NULL));
+        pid_t supervisor = supervisor_of(world, "1.0.1");
+        assert_int_equal(agent_end(world, SIGKILL), -SIGKILL);
+        snprintf(command, sizeof command, "rm -rf %s/state", world->folder);
+        assert_int_equal(system(command), 0);
+        assert_true(is_alive(supervisor));
+        make_file(world, "on");
+        assert_true(waits_for_death(supervisor));
+}
+
 /* ---- whose it is ---- */
 
 static void a_run_is_its_accounts_and_sees_nothing_of_the_agents(void **state)
@@ -527,6 +544,7 @@ int main(int argc, char **argv)
                 IN_A_WORLD(agents_of_two_pools_have_cages_of_their_own),
                 IN_A_WORLD(a_killed_supervisor_ends_its_run_which_is_reported),
                 IN_A_WORLD(a_supervisor_that_was_killed_without_an_agent_is_found_by_the_next),
+                IN_A_WORLD(a_supervisor_whose_folder_was_removed_goes_with_its_run),
                 IN_A_WORLD(a_run_is_its_accounts_and_sees_nothing_of_the_agents),
                 IN_A_WORLD(nothing_is_run_as_root_unless_the_operator_says_so),
                 IN_A_WORLD(the_node_says_which_accounts_runs_may_be_of),
