@@ -49,7 +49,8 @@ static void what_cannot_be_started_is_refused_with_the_reason(void **state)
         static const struct {
                 const char *run, *reason;
         } rows[] = {
-                {"\"command\": [\"/no/such/program\"]", "program '/no/such/program': No such file"},
+                {"\"command\": [\"/no/such/program\"], \"workdir\": \"/\"",
+                 "program '/no/such/program': No such file"},
                 {"\"command\": [\"true\"], \"workdir\": \"/no/such/folder\"", "workdir '/no/such"},
                 {"\"command\": [\"true\"], \"workdir\": \"relative\"", "is not absolute"},
                 {"\"command\": [\"true\"], \"secrets\": [\"hf-token\"]", "node n1 has no secret 'hf-token'"},
