@@ -182,6 +182,23 @@ class Terminal:
 
 # ---- without a terminal ----
 
+def an_agent_that_was_stopped_waits_on(world):
+    """While its supervisor has not answered yet: stopped and continued, it hears it all the same."""
+    it = world.call("attach", str(world.id), "--", "sh", "-c", "echo $PPID", input=b"")
+    supervisor = int(it.stdout)
+    os.kill(supervisor, signal.SIGSTOP)
+    with subprocess.Popen([world.berth, "attach", str(world.id), "--", "echo", "well"],
+                          env=world.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as it:
+        for _ in range(20):
+            time.sleep(0.05)
+            world.agent.send_signal(signal.SIGSTOP)
+            world.agent.send_signal(signal.SIGCONT)
+        os.kill(supervisor, signal.SIGCONT)
+        out, words = it.communicate(timeout=WAIT_S)
+        assert (it.returncode, out) == (0, b"well\n"), (it.returncode, out, words)
+
+
 def plain_pipes(world):
     """Input, output, exit codes."""
     def run(*words, **more):
@@ -555,12 +572,13 @@ def a_hung_controller_ends_what_stops_at_its_lease(folder, *programs):
         world.end()
 
 
-CHECKS = (plain_pipes, much, much_that_was_written, what_is_left_behind_keeps_nobody, a_shell,
-          latency, closed_by_hand, ended_by_a_signal, its_program_is_hung_up,
-          a_slow_reader_makes_the_program_wait, ctrl_c_ends_who_is_not_read, rights, limits,
-          who_waits_for_room_is_told_of_the_end, who_may_no_longer_is_closed_out,
-          what_is_not_logged_is_not_opened, events_tell_of_it, the_log_has_it, it_ends_with_its_run,
-          it_goes_on_over_a_controller_that_hangs, its_own_terminal_goes)
+CHECKS = (plain_pipes, an_agent_that_was_stopped_waits_on, much, much_that_was_written,
+          what_is_left_behind_keeps_nobody, a_shell, latency, closed_by_hand, ended_by_a_signal,
+          its_program_is_hung_up, a_slow_reader_makes_the_program_wait,
+          ctrl_c_ends_who_is_not_read, rights, limits, who_waits_for_room_is_told_of_the_end,
+          who_may_no_longer_is_closed_out, what_is_not_logged_is_not_opened, events_tell_of_it,
+          the_log_has_it, it_ends_with_its_run, it_goes_on_over_a_controller_that_hangs,
+          its_own_terminal_goes)
 LONG = (nobody_reads_or_writes,)
 
 

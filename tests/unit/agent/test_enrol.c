@@ -571,7 +571,7 @@ static void a_connection_does_not_outlive_its_certificate(void **state)
         (void)state;
         struct client_answer answer = {0};
         struct client *client;
-        write_signed("brief.pem", "n2", 4, -1000, 2500);
+        write_signed("brief.pem", "n2", 4, -1000, 8000);
         const struct client_setup setup = {.url = pool.tls_url,
                                            .ca_file = pool.ca_file,
                                            .certificate_file = path_of("brief.pem"),
