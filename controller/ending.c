@@ -87,6 +87,14 @@ static void add_exit(struct text *detail, const struct work *work)
                          member->exit_code, member->signal);
 }
 
+static void add_reason(struct text *detail, const struct work *work)
+{
+        if (!work->reason)
+                return;
+        text_add(detail, ",\"reason\":");
+        text_add_json(detail, work->reason);
+}
+
 /* What waited for work that did not end well is refused, long after it was taken. */
 static int keep_refusal(struct batch *batch, const struct state *state, const struct fact *fact,
                         int64_t now_ms, struct err *err)
@@ -118,6 +126,7 @@ static int keep_run(struct batch *batch, const struct state *state, const struct
                  ",\"cause\":\"%s\"",
                  work->epoch, work->started_ms, now_ms, release_cause_name(fact->requeued.cause));
         add_exit(&run, work);
+        add_reason(&run, work);
         add_nodes(&run, state, work->id);
         const struct object_change change = {.kind = OBJECT_WORKLOAD,
                                              .id = work->id,
@@ -155,10 +164,7 @@ int ending_keep(struct batch *batch, const struct state *state, const struct wor
                  ",\"stops\":%" PRIu32 ",\"started_ms\":%" PRId64 ",\"lost_ms\":%" PRId64
                  ",\"epoch\":%" PRIu64,
                  work->stops, work->started_ms, fact->released.lost_ms, work->epoch);
-        if (work->reason) {
-                text_add(&detail, ",\"reason\":");
-                text_add_json(&detail, work->reason);
-        }
+        add_reason(&detail, work);
         add_nodes(&detail, state, work->id);
         change.id = work->id;
         change.state = ending_state(fact->released.cause);

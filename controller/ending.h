@@ -2,11 +2,12 @@
  *
  * Pure apart from the heap. Its object (store/objects.h) gets a state, and in its detail what
  * became of it: {"cause", "exit_code", "signal", "stops", "started_ms", "lost_ms", "epoch",
- * "members", "nodes", "spans"}. A run after which it waits again is put into the detail's "runs":
- * {"epoch", "started_ms", "ended_ms", "cause", "exit_code", "signal", "members", "nodes", "spans"}.
- * Nodes are by member, and so many members on end as "spans" says are on each; without it one is.
- * There are ENDING_NODES of them at most: where the members behind were is not kept. run_list.h
- * reads all of it.
+ * "reason", "members", "nodes", "spans"}. A run after which it waits again is put into the
+ * detail's "runs": {"epoch", "started_ms", "ended_ms", "cause", "exit_code", "signal", "reason",
+ * "members", "nodes", "spans"}. "reason" is there where a node has said one. Nodes are by member,
+ * and so many members on end as "spans" says are on each; without it one is. There are
+ * ENDING_NODES of them at most: where the members behind were is not kept. run_list.h reads all of
+ * it.
  */
 #pragma once
 

@@ -53,6 +53,7 @@ static void add_ended(json_t *list, int64_t number, const json_t *kept, int64_t 
         view_set(run, "cause", copy_or_null(kept, "cause"));
         view_set(run, "exit_code", copy_or_null(kept, "exit_code"));
         view_set(run, "signal", copy_or_null(kept, "signal"));
+        view_set(run, "reason", copy_or_null(kept, "reason"));
         view_set(run, "members", json_integer(members > known ? members : known));
         view_set(run, "nodes", nodes);
         (void)json_array_append_new(list, run);
@@ -78,7 +79,7 @@ static json_t *nodes_now(const struct state *state, const struct work *work)
 static void add_present(json_t *list, int64_t number, const struct state *state,
                         const struct work *work)
 {
-        static const char *const later[] = {"ended", "cause", "exit_code", "signal"};
+        static const char *const later[] = {"ended", "cause", "exit_code", "signal", "reason"};
         json_t *run = json_object();
 
         view_set(run, "run", json_integer(number));
