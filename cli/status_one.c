@@ -117,15 +117,7 @@ static json_t *nodes_once(const json_t *run)
         return once;
 }
 
-static bool has_reasons(const json_t *runs)
-{
-        for (size_t r = 0; r < json_array_size(runs); r++)
-                if (json_in_has(json_array_get(runs, r), "reason"))
-                        return true;
-        return false;
-}
-
-static void put_run(const json_t *run, bool with_reason, struct grid *grid)
+static void put_run(const json_t *run, struct grid *grid)
 {
         static const char *const keys[] = {"cause", "exit_code", "signal"};
         char started[JSON_IN_MAX], ended[JSON_IN_MAX], buf[JSON_IN_MAX];
@@ -138,8 +130,7 @@ static void put_run(const json_t *run, bool with_reason, struct grid *grid)
         for (size_t k = 0; k < ARRAY_LEN(keys); k++)
                 grid_cell(grid, "%s", json_in_words(run, keys[k], buf));
         grid_cell(grid, "%s", json_in_words(nodes, "nodes", buf));
-        if (with_reason)
-                grid_cell(grid, "%s", json_in_words(run, "reason", buf));
+        grid_cell(grid, "%s", json_in_words(run, "reason", buf));
         json_decref(nodes);
 }
 
@@ -148,7 +139,6 @@ static int put_runs(const json_t *workload, const struct talk *talk, FILE *file,
 {
         static const char *const titles[] = {"run",       "started (UTC)", "ended (UTC)", "cause",
                                              "exit code", "signal",        "nodes", "reason"};
-        const size_t reason = ARRAY_LEN(titles) - 1;
         const json_t *runs = json_object_get(workload, "runs");
         struct grid *grid;
 
@@ -158,10 +148,9 @@ static int put_runs(const json_t *workload, const struct talk *talk, FILE *file,
         if (!(grid = grid_new(1)))
                 return grid_no_memory(err);
         for (size_t c = 0; c < ARRAY_LEN(titles); c++)
-                if (c != reason || has_reasons(runs))
-                        grid_column(grid, titles[c], c == 0 || c == 4 || c == 5);
+                grid_column(grid, titles[c], c == 0 || c == 4 || c == 5);
         for (size_t r = 0; r < json_array_size(runs); r++)
-                put_run(json_array_get(runs, r), has_reasons(runs), grid);
+                put_run(json_array_get(runs, r), grid);
         return grid_finish(grid, "runs (`berth logs --run N` shows what one wrote):",
                            talk->screen.width, file, err);
 }
