@@ -130,7 +130,8 @@ static void times_that_cannot_be_meant_are_refused(void **state)
         static const struct { const char *at, *why; unsigned status; } bad[] = {
                 {"soon", "is no time: write", 400},
                 {"-soon", "is no time: write", 400},
-                {"2026-02-30T00:00Z", "is no time: write", 400},
+                {"2026-02-30T00:00Z", "does not exist in the calendar", 400},
+                {"2h", "write now, -1h, -7d", 400},
                 {"2999-01-01T00:00Z", "has not come yet", 400},
                 {"2001-01-01T00:00Z", "had not been submitted", 404},
         };
