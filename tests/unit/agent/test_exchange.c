@@ -296,7 +296,8 @@ static void a_report_says_what_there_is(void **state)
                  .pid = 4711, .reason = ""},
                 {.key = {16, 0, 990}, .phase = RUN_EXITED, .since_ms = 1799049601250,
                  .exit_code = 3, .reason = ""},
-                {.key = {14, 0, 7}, .phase = RUN_EXITED, .signal = 15, .reason = "",
+                {.key = {14, 0, 7}, .phase = RUN_EXITED, .signal = 15,
+                 .reason = "its node went down",
                  .lost_contact = true, .told_to_end = true, .recalled = true},
                 {.key = {15, 2, 1}, .phase = RUN_REFUSED, .reason = "no \"such\" program",
                  .superseded = true},
@@ -326,7 +327,8 @@ static void a_report_says_what_there_is(void **state)
                 "\"since\": \"2027-01-04T08:00:01Z\", \"exit_code\": 3, \"signal\": 0}, "
                 "{\"workload\": 14, \"member\": 0, \"epoch\": 7, \"phase\": \"exited\", "
                 "\"exit_code\": 0, \"signal\": 15, \"lost_contact\": true, "
-                "\"told_to_end\": true, \"recalled\": true}, "
+                "\"told_to_end\": true, \"recalled\": true, "
+                "\"reason\": \"its node went down\"}, "
                 "{\"workload\": 15, \"member\": 2, \"epoch\": 1, \"phase\": \"refused\", "
                 "\"reason\": \"no \\\"such\\\" program\", \"superseded\": true}], "
                 "\"checkpoints\": [{\"workload\": 17, \"member\": 0, \"epoch\": 1042, "
