@@ -61,6 +61,9 @@ static void say_contact(const struct agent *agent, const struct link_news *news)
                     "error=\"%s\" do=\"berth token make --join --node %s, its text into the file "
                     "of --join-token-file\"",
                     news->failure, agent->setup->node);
+        else if (news->is_foreign && !agent->is_foreign)
+                say(SAY_WARN, "not the controller of this node; runs go on", "error=\"%s\"",
+                    news->failure);
         else if (news->is_failing && !agent->is_failing)
                 say(SAY_WARN, "controller does not answer; runs go on", "error=\"%s\"",
                     news->failure);
@@ -92,6 +95,7 @@ static void hear(struct agent *agent)
                 keeper_doubt(agent->keeper);
         agent->is_failing = news.is_failing;
         agent->is_refused = news.is_refused;
+        agent->is_foreign = news.is_foreign;
         if (news.answer)
                 agent->lease_ms = news.answer->lease_ms;
         note_contact(agent, &news);

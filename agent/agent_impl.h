@@ -65,6 +65,7 @@ struct agent {
         bool is_stale;                  /* a report is due */
         bool is_failing;                /* the controller did not answer */
         bool is_refused;                /* ... for it does not know us */
+        bool is_foreign;                /* ... for we work for another */
         bool is_stopping;
         int64_t contact_ms, contact_written_ms, lease_ms;
         int64_t tick_ms, devices_ms, prune_ms;  /* when each was last done; steady */

@@ -208,7 +208,7 @@ static void note_contact(struct link *link, int64_t asked_ms)
         pthread_mutex_lock(&link->lock);
         if (link->out.asked_ms < asked_ms)
                 link->out.asked_ms = asked_ms;
-        link->out.is_failing = link->out.is_refused = false;
+        link->out.is_failing = link->out.is_refused = link->out.is_foreign = false;
         pthread_mutex_unlock(&link->lock);
 }
 
@@ -239,6 +239,7 @@ static void note_failure(struct speaker *speaker, const struct err *err)
         pthread_mutex_lock(&link->lock);
         link->out.is_failing = true;
         link->out.is_refused = speaker->status == REFUSED_STATUS;
+        link->out.is_foreign = err->code == ERR_EXISTS;
         snprintf(link->out.failure, sizeof link->out.failure, "%s", err->text);
         pthread_mutex_unlock(&link->lock);
         wake(link);

@@ -63,6 +63,7 @@ struct link_news {
         uint64_t confirmed;             /* the newest report that was answered; 0: none */
         bool is_failing;                /* the newest call failed, for the reason in `failure` */
         bool is_refused;                /* ... which was that we are not known, or no longer */
+        bool is_foreign;                /* ... which was that we do not work for it */
         char failure[480];
 };
 /* After an answer was taken, the waiting call is made only when a new report was given: it says

@@ -149,7 +149,12 @@ int exchange_given(struct live *live, struct node_entry *node, const json_t *rep
 
         if (!map)
                 return 0;
-        if ((rc = read_given(map, &given, err)) < 0 || (rc = check(live, node, &given, err)) < 0)
+        rc = read_given(map, &given, err);
+        rc = rc ? rc : check(live, node, &given, err);
+        if (rc && !node->is_refused && live->said)
+                live->said("report refused:", err->text);
+        node->is_refused = rc != 0;
+        if (rc)
                 return rc;
         look_behind(live, node, &given, now_ms);
         core_pass(live->core, given.epoch, given.workload);

@@ -40,6 +40,7 @@ struct node_entry {
                                            started: nobody else gives it more */
         bool is_ahead;                  /* ... by what this log does not know */
         bool has_started;               /* and it has said what it started then */
+        bool is_refused;                /* the newest of what it was given was */
         char version[AGENT_TEXT_MAX], boot[AGENT_TEXT_MAX];
         uint32_t protocol;              /* of the exchange, as agreed; 0: it has not spoken */
         struct enrolment enrolment;     /* whose certificates are taken; id 0: nobody's */

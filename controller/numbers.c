@@ -45,10 +45,10 @@ static void add_period(struct numbers *numbers, uint64_t seq, uint64_t base)
 void numbers_wish_above(struct numbers_wish *wish, const struct numbers *numbers,
                         uint64_t last_seq)
 {
-        uint64_t above = numbers_epoch(numbers, last_seq) + 1 + wish->chance;
+        uint64_t last = numbers_epoch(numbers, last_seq);
 
-        if (wish->chance > 0 && wish->epoch_min < above)
-                wish->epoch_min = above;
+        if (wish->chance > 0 && wish->epoch_min < last + NUMBERS_CHANCE_MIN)
+                wish->epoch_min = last + 1 + wish->chance;
 }
 
 bool numbers_begin(struct numbers *numbers, const struct numbers_wish *wish, uint64_t seq)
