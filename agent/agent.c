@@ -69,20 +69,17 @@ static void say_contact(const struct agent *agent, const struct link_news *news)
                     news->failure);
 }
 
-/* The first one whose answers have a name is whom the node works for (link.h): it must be known for
- * ever before anything is started. */
-static bool keep_log(struct agent *agent, const struct exchange_answer *answer)
+/* The first one whose answers have a name is whom the node works for (link.h). Where that cannot be
+ * written, it holds until the agent ends. */
+static void keep_log(struct agent *agent, const struct exchange_answer *answer)
 {
         struct err err;
 
         if (!answer->log[0] || agent->log[0])
-                return true;
-        if (folder_log_write(agent->folder, answer->log, &err) < 0) {
-                say(SAY_ERROR, "list not taken", "error=\"%s\"", err.text);
-                return false;
-        }
+                return;
         str_copy(agent->log, sizeof agent->log, answer->log);
-        return true;
+        if (folder_log_write(agent->folder, answer->log, &err) < 0)
+                say(SAY_ERROR, "name of the pool's log cannot be kept", "error=\"%s\"", err.text);
 }
 
 static void hear(struct agent *agent)
@@ -102,14 +99,11 @@ static void hear(struct agent *agent)
         agent_confirmed(agent, news.confirmed);
         if (!news.answer)
                 return;
-        agent->is_stale = true;
-        if (!keep_log(agent, news.answer)) {
-                exchange_free(news.answer);
-                return;
-        }
+        keep_log(agent, news.answer);
         exchange_free(agent->answer);
         agent->answer = news.answer;
         agent_desire(agent);
+        agent->is_stale = true;
 }
 
 static void hear_signals(struct agent *agent)

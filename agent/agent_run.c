@@ -183,8 +183,8 @@ int agent_adopt(struct agent *agent, struct err *err)
 
 /* ---- what is wanted ---- */
 
-/* A run that was forgotten is named again: the controller's store was restored. How it ended is told
- * once more. */
+/* A run that was forgotten is named again: the controller's store was restored. How it ended is
+ * told once more. */
 static void recall(struct agent *agent, struct run_key key)
 {
         char text[RUN_KEY_TEXT_MAX];

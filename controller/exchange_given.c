@@ -86,9 +86,9 @@ static void look_behind(struct live *live, struct node_entry *node, const struct
                 return;
         node->is_ahead = true;
         (void)snprintf(text, sizeof text,
-                       "the store is older than what node %s was given last (up to workload %" PRIu64
-                       "): it comes from a backup, or its disk went back. What runs there of then "
-                       "is ended; submit it again", node->name, given->workload);
+                       "the store is older than what node %s was given last (up to workload "
+                       "%" PRIu64 "): it comes from a backup, or its disk went back. What runs "
+                       "there of then is ended; submit it again", node->name, given->workload);
         if (live->said)
                 live->said("store behind:", text);
         (void)alerts_raise(live->alerts, ALERT_STORE_BEHIND, node->name, "", text, now_ms);

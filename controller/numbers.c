@@ -87,8 +87,8 @@ static int check(const struct numbers *numbers, struct numbers_period period,
         if (period.base >= NUMBERS_EPOCH_END || workload_min > NUMBERS_WORKLOAD_MAX ||
             period.base < newest(numbers)->base || period.first_seq <= newest(numbers)->first_seq)
                 return err_set(err, ERR_INPUT,
-                               "the log's numbers are damaged: base %" PRIu64 " from record %" PRIu64
-                               ", workloads from %" PRIu64,
+                               "the log's numbers are damaged: base %" PRIu64 " from record "
+                               "%" PRIu64 ", workloads from %" PRIu64,
                                period.base, period.first_seq, workload_min);
         return 0;
 }

@@ -15,8 +15,8 @@
  * node that has not spoken yet, or comes back in a month, makes no difference.
  *
  * That leans on a clock that was not set back. Where it was:
- *   - no epoch has two meanings all the same: the base jumps by chance (some of 2^32) above what the
- *     log has, so two histories that go on from one copy do not meet;
+ *   - no epoch has two meanings all the same: the base jumps by chance (some of 2^32) above what
+ *     the log has, so two histories that go on from one copy do not meet;
  *   - agents say the newest epoch they started, and the highest number of a workload
  *     (exchange_given.c): the base jumps above that before anything is given to that node;
  *   - work that was placed on a node before it spoke is refused there as superseded, and is placed
