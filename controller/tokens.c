@@ -59,15 +59,11 @@ static int add(struct tokens *tokens, const struct token_entry *entry, struct er
         if (tokens->count == TOKENS_MAX)
                 return err_set(err, ERR_FULL, "there are %u tokens, the most there may be: revoke "
                                               "some", TOKENS_MAX);
-        if (tokens->count == tokens->room) {
-                uint32_t room = tokens->room ? tokens->room * 2 : 64;
-                struct token_entry *grown = mem_resize(tokens->list, tokens->room, room,
-                                                       sizeof *grown);
-                if (!grown)
-                        return err_set(err, ERR_NOMEM, "out of memory");
-                tokens->list = grown;
-                tokens->room = room;
-        }
+        struct token_entry *grown = mem_grow(tokens->list, tokens->count, &tokens->room, 64,
+                                             sizeof *grown);
+        if (!grown)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        tokens->list = grown;
         if (map_set(&tokens->by_hash, key_of(entry->hash), tokens->count) < 0)
                 return err_set(err, ERR_NOMEM, "out of memory");
         tokens->list[tokens->count++] = *entry;

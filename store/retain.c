@@ -9,9 +9,8 @@
 #include "base/mem.h"
 #include "store/log.h"
 #include "store/objects.h"
+#include "store/period.h"
 #include "store/prune.h"
-#include "store/review.h"
-#include "store/rollup.h"
 #include "store/snapshot.h"
 #include "store/sql.h"
 #include "store/store_impl.h"
@@ -133,25 +132,17 @@ static int objects_step(struct retain *retain, struct store *store, struct err *
         return retain->kind < ARRAY_LEN(object_kinds);
 }
 
-static int usage_step(struct retain *retain, struct store *store, struct err *err)
+static int rows_step(struct retain *retain, struct store *store, enum period_kind kind,
+                     uint64_t *told, struct err *err)
 {
-        int64_t before_ms = retain_usage_from_ms(retain->rules.now_ms,
-                                                 retain->rules.usage_months);
-        int rc = rollup_forget(store, before_ms, retain->rules.rows_per_step, err);
+        uint32_t months = retain->rules.usage_months;
 
+        if (months == 0)
+                return 0;
+        int64_t before_ms = retain_usage_from_ms(retain->rules.now_ms, months);
+        int rc = period_forget(store, kind, before_ms, retain->rules.rows_per_step, err);
         if (rc >= 0)
-                retain->told.usage_rows += (uint64_t)sqlite3_changes64(store->db);
-        return rc;
-}
-
-static int review_step(struct retain *retain, struct store *store, struct err *err)
-{
-        int64_t before_ms = retain_usage_from_ms(retain->rules.now_ms,
-                                                 retain->rules.usage_months);
-        int rc = review_forget(store, before_ms, retain->rules.rows_per_step, err);
-
-        if (rc >= 0)
-                retain->told.review_rows += (uint64_t)sqlite3_changes64(store->db);
+                *told += (uint64_t)sqlite3_changes64(store->db);
         return rc;
 }
 
@@ -166,9 +157,9 @@ static int stage_step(struct retain *retain, struct store *store, struct err *er
         case STAGE_OBJECTS:
                 return retain->rules.object_days > 0 ? objects_step(retain, store, err) : 0;
         case STAGE_USAGE:
-                return retain->rules.usage_months > 0 ? usage_step(retain, store, err) : 0;
+                return rows_step(retain, store, PERIOD_USAGE, &retain->told.usage_rows, err);
         case STAGE_REVIEW:
-                return retain->rules.usage_months > 0 ? review_step(retain, store, err) : 0;
+                return rows_step(retain, store, PERIOD_REVIEW, &retain->told.review_rows, err);
         case STAGES_END:
                 break;
         }
