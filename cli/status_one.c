@@ -142,6 +142,7 @@ static void put_run(const json_t *run, struct grid *grid)
         for (size_t k = 0; k < ARRAY_LEN(keys); k++)
                 grid_cell(grid, "%s", json_in_words(run, keys[k], buf));
         grid_cell(grid, "%s", json_in_words(nodes, "nodes", buf));
+        grid_cell(grid, "%s", json_in_words(run, "reason", buf));
         json_decref(nodes);
 }
 
@@ -149,7 +150,7 @@ static void put_run(const json_t *run, struct grid *grid)
 static int put_runs(const json_t *workload, const struct talk *talk, FILE *file, struct err *err)
 {
         static const char *const titles[] = {"run",       "started (UTC)", "ended (UTC)", "cause",
-                                             "exit code", "signal",        "nodes"};
+                                             "exit code", "signal",        "nodes", "reason"};
         const json_t *runs = json_object_get(workload, "runs");
         struct grid *grid;
 

@@ -93,6 +93,15 @@ static void add_exit(struct text *detail, const struct work *work)
                          member->exit_code, member->signal);
 }
 
+/* What a node said of it. */
+static void add_said(struct text *detail, const char *key, const struct work *work)
+{
+        if (!work->reason)
+                return;
+        text_add(detail, ",\"%s\":", key);
+        text_add_json(detail, work->reason);
+}
+
 /* What waited for work that did not end well is refused, long after it was taken. */
 static int keep_refusal(struct batch *batch, const struct state *state, const struct fact *fact,
                         int64_t now_ms, struct err *err)
@@ -219,6 +228,7 @@ static int keep_run(struct batch *batch, const struct state *state, const struct
                  ",\"cause\":\"%s\"",
                  work->epoch, work->started_ms, now_ms, release_cause_name(fact->requeued.cause));
         add_exit(&run, work);
+        add_said(&run, "said", work);
         add_why(&run, state, works, &fact->requeued);
         add_nodes(&run, state, work->id);
         const struct object_change change = {.kind = OBJECT_WORKLOAD,
@@ -256,10 +266,7 @@ int ending_keep(struct batch *batch, const struct state *state, const struct wor
                  ",\"stops\":%" PRIu32 ",\"started_ms\":%" PRId64 ",\"lost_ms\":%" PRId64
                  ",\"epoch\":%" PRIu64,
                  work->stops, work->started_ms, fact->released.lost_ms, work->epoch);
-        if (work->reason) {
-                text_add(&detail, ",\"reason\":");
-                text_add_json(&detail, work->reason);
-        }
+        add_said(&detail, "reason", work);
         add_nodes(&detail, state, work->id);
         change.id = work->id;
         change.state = ending_state(fact->released.cause);

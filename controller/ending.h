@@ -2,8 +2,9 @@
  *
  * Pure apart from the heap. Its object (store/objects.h) gets a state, and in its detail what
  * became of it: {"cause", "exit_code", "signal", "stops", "started_ms", "lost_ms", "epoch",
- * "members", "nodes", "spans"}. A run after which it waits again is put into the detail's "runs":
- * {"epoch", "started_ms", "ended_ms", "cause", "exit_code", "signal", "lost_ms", "told", "plan",
+ * "reason", "members", "nodes", "spans"}, where "reason" is what a node said of it. A run after
+ * which it waits again is put into the detail's "runs": {"epoch", "started_ms", "ended_ms",
+ * "cause", "exit_code", "signal", "said" (what a node said of it), "lost_ms", "told", "plan",
  * "for", "for_name", "for_tenant", "for_class", "node", "by", "reason", "members", "nodes",
  * "spans"}. Why it was told to stop is "told" (a notice's cause), with what a plan was for: its
  * cause and the workload; "node" is the one it was lost with; "by" and "reason" are those of who

@@ -111,6 +111,13 @@ static void add_told(struct sentence *line, const json_t *run, const char *when,
                 add_asker(line, run);
 }
 
+/* ": out of memory" */
+static void add_said(struct sentence *line, const json_t *run)
+{
+        if (text_of(run, "said")[0])
+                add(line, ": %s", text_of(run, "said"));
+}
+
 static void add_why(struct sentence *line, const json_t *run, const char *when, bool is_shown)
 {
         const char *cause = text_of(run, "cause");
@@ -120,13 +127,16 @@ static void add_why(struct sentence *line, const json_t *run, const char *when, 
         } else if (str_equal(cause, "lost")) {
                 add(line, "It was lost at %s", when);
                 if (text_of(run, "node")[0])
-                        add(line, " with node %s, or with a device of it", text_of(run, "node"));
+                        add(line, " with node %s%s", text_of(run, "node"),
+                            text_of(run, "said")[0] ? "" : ", or with a device of it");
+                add_said(line, run);
         } else if (str_equal(cause, "failed")) {
                 add(line, "It failed at %s", when);
                 if (number_of(run, "signal") > 0)
                         add(line, " (signal %" PRId64 ")", number_of(run, "signal"));
                 else if (json_object_get(run, "exit_code"))
                         add(line, " (exit code %" PRId64 ")", number_of(run, "exit_code"));
+                add_said(line, run);
         } else {
                 add(line, "Its run ended at %s (%s)", when, cause);
         }

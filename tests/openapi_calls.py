@@ -37,7 +37,7 @@ principals:
   - {name: vera, tenants: {alpha: viewer}}
 alerts: {memory_pressure: 0.01, for: 0s}
 """
-WAIT_S = 20                             # a sanitized controller on a busy machine is slow
+WAIT_S = 60                             # a sanitized controller on a busy machine is slow
 
 
 def document(name, each="{devices: 1, model: H100-80}", seconds=60, more=""):

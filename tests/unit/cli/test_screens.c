@@ -129,6 +129,11 @@ static void runs_are_listed_once_one_has_ended(void **state)
                  "  3  2027-01-04T08:00:00  2027-01-04T09:00:00  failed          3       0  "
                  "n1, n2\n"
                  "  4\n\n"},
+                {"[{'run': 1, 'ended': '2027-01-04T09:00:00.000Z', 'cause': 'failed', 'signal': 9, "
+                 "'nodes': ['n1'], 'reason': 'out of memory'}]",
+                 "\nruns (`berth logs --run N` shows what one wrote):\n"
+                 "run  ended (UTC)          cause   signal  nodes  reason\n"
+                 "  1  2027-01-04T09:00:00  failed       9  n1     out of memory\n"},
         };
         for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
                 char json[600], wanted[600];
