@@ -80,7 +80,7 @@ class Story:
                  "--simulate", "--tick", "100ms", "--pool", f"{self.folder}/pool.yaml",
                  "--policy", f"{self.folder}/policy.yaml", "--nodes-max", "16",
                  "--workloads-max", "1000", "--snapshot-every", "100"], stderr=log)
-        for _ in range(1000):
+        for _ in range(3000):
             try:
                 if self.ask("GET", "/readyz")[0] == 200:
                     return
@@ -94,7 +94,7 @@ class Story:
 
     def end(self, number):
         self.process.send_signal(number)
-        self.process.wait(timeout=20)
+        self.process.wait(timeout=60)
 
     def submit(self):
         draw = self.random
