@@ -74,6 +74,8 @@ def main():
     if len(sys.argv) < 2:
         print(__doc__)
         return 2
+    for name in [it for it in os.environ if it.startswith("BERTH_") and it != "BERTH_DATA"]:
+        del os.environ[name]            # what the user works with is nothing to the tests
     for word in sys.argv[1:]:
         compiler, _, folder = word.partition(":")
         start = time.monotonic()
