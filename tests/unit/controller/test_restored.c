@@ -101,7 +101,9 @@ static void the_clock_alone_keeps_epochs_apart(void **state)
         world_start(&world);
         assert_int_equal(core_snapshot(world.live.core, NULL), 0);
         world_settle(&world);
+        world_stop(&world);
         world_start(&world);
+        assert_true(world.told.had_snapshot);
         assert_int_equal(world_work(&world, again)->epoch, epoch);
 }
 
