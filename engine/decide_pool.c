@@ -200,6 +200,7 @@ static int decide_node_set(struct memo *memo, const struct state *state, const s
                                name_text(state, desc->name));
         if (node != NONE) {
                 const struct node_desc *now = &state->nodes[node].desc;
+                settled.broken |= now->broken & node_devices_held(state, node);
                 if (state->nodes[node].first_member != NONE &&
                     (desc->model != now->model || desc->devices != now->devices))
                         return err_set(err, ERR_INPUT,
@@ -240,6 +241,21 @@ static int decide_node_failed(struct memo *memo, const struct state *state, uint
 
 /* What runs there may still run: unlike a node that is described with a broken device, it loses
  * nothing yet. */
+static int break_devices(struct memo *memo, const struct state *state, uint32_t node,
+                         unsigned devices, struct err *err)
+{
+        struct node_desc desc = state->nodes[node].desc;
+        unsigned newly = devices & ~(unsigned)desc.broken;
+
+        if (newly == 0)
+                return 0;
+        desc.broken = (uint16_t)(desc.broken | newly);
+        int rc = lose_plans(memo, state, node, newly, err);
+        if (rc == 0)
+                rc = let_go_of(memo, state, node, err);
+        return rc ? rc : set_node(memo, node, &desc, state->nodes[node].status, err);
+}
+
 static int decide_devices_failed(struct memo *memo, const struct state *state, uint32_t name,
                                  uint16_t devices, struct err *err)
 {
@@ -248,18 +264,11 @@ static int decide_devices_failed(struct memo *memo, const struct state *state, u
 
         if (rc)
                 return rc;
-        struct node_desc desc = state->nodes[node].desc;
-        if (devices >> desc.devices)
+        unsigned there = state->nodes[node].desc.devices;
+        if (devices >> there)
                 return err_set(err, ERR_RANGE, "node '%s' has %u devices, not as many as failed",
-                               name_text(state, name), desc.devices);
-        devices = (uint16_t)(devices & ~(unsigned)desc.broken);
-        if (devices == 0)
-                return 0;
-        desc.broken |= devices;
-        rc = lose_plans(memo, state, node, devices, err);
-        if (rc == 0)
-                rc = let_go_of(memo, state, node, err);
-        return rc ? rc : set_node(memo, node, &desc, state->nodes[node].status, err);
+                               name_text(state, name), there);
+        return break_devices(memo, state, node, devices, err);
 }
 
 static int decide_node_removed(struct memo *memo, const struct state *state, uint32_t name,
@@ -289,7 +298,7 @@ static int decide_node_removed(struct memo *memo, const struct state *state, uin
 /* ---- layouts, plans, time ---- */
 
 static int decide_layout(struct memo *memo, const struct state *state,
-                         const struct layout_report *report, int64_t now_ms, struct err *err)
+                         const struct layout_report *report, struct err *err)
 {
         uint32_t node = NONE;
         int rc = find_node(state, report->node, &node, err);
@@ -313,18 +322,14 @@ static int decide_layout(struct memo *memo, const struct state *state,
         if (report->epoch < device->seen_epoch ||
             (report->failed && report->epoch == device->seen_epoch))
                 return 0;
-        /* A failed step ends what is on the device, so nothing of ours can be in the way. */
+        /* Where a step failed, what lies in the way of ours is what the report is about. */
         if (!report->failed && (report->foreign_slots & device->state.slices.slots))
                 return err_set(err, ERR_INPUT,
                                "node '%s' reports a slot of device %u as foreign that berth "
                                "allotted",
                                name_text(state, report->node), report->device);
-        if (report->failed) {
-                rc = lose_plans(memo, state, node, 1u << report->device, err);
-                rc = rc ? rc : lose_devices(memo, state, node, 1u << report->device, now_ms, err);
-                if (rc)
-                        return rc;
-        }
+        if (report->failed && (rc = break_devices(memo, state, node, 1u << report->device, err)))
+                return rc;
         struct fact *fact = fact_add(memo, FACT_LAYOUT_SEEN);
         if (!fact)
                 return no_memory(err);
@@ -492,7 +497,7 @@ int decide_pool(struct memo *memo, const struct state *state, const struct input
         case INPUT_NODE_REMOVED:
                 return decide_node_removed(memo, state, input->node_name, err);
         case INPUT_LAYOUT_OBSERVED:
-                return decide_layout(memo, state, &input->layout, now_ms, err);
+                return decide_layout(memo, state, &input->layout, err);
         case INPUT_PLAN_SET:
                 return decide_plan(memo, input->plan, err);
         case INPUT_TICKED:

@@ -396,11 +396,41 @@ static int fail_node(struct trial *trial, uint32_t node, uint32_t name, bool is_
         return rc > 0 ? law_silent(&book, node, is_silent) : rc != 0;
 }
 
+static const struct node_desc *any_node(struct trial *trial, struct rng *rng)
+{
+        return &trial->pool.nodes[draw_below(rng, trial->pool.nodes_count)];
+}
+
+/* Mostly one where something runs. */
+static const struct node_desc *any_used_node(struct trial *trial, struct rng *rng)
+{
+        const struct book_work *work = draw_chance(rng, 75) ? any_work(rng, WORK_RUNS) : NULL;
+
+        for (unsigned n = 0; work && n < trial->pool.nodes_count; n++)
+                if (trial->pool.nodes[n].name == book.nodes[work->places[0].node].desc.name)
+                        return &trial->pool.nodes[n];
+        return any_node(trial, rng);
+}
+
+/* Often one with a device that broke. */
+static const struct node_desc *any_broken_node(struct trial *trial, struct rng *rng)
+{
+        unsigned first = draw_below(rng, trial->pool.nodes_count);
+
+        for (unsigned n = 0; draw_chance(rng, 90) && n < trial->pool.nodes_count; n++) {
+                const struct node_desc *desc =
+                        &trial->pool.nodes[(first + n) % trial->pool.nodes_count];
+                uint32_t node = state_node(trial->states[0], desc->name);
+                if (node != NONE && book.nodes[node].desc.broken)
+                        return desc;
+        }
+        return &trial->pool.nodes[first];
+}
+
 /* What lies on them stays: it may still run. The law of what is lost allows nothing here. */
 static int break_devices(struct trial *trial, struct rng *rng)
 {
-        const struct node_desc *desc =
-                &trial->pool.nodes[draw_below(rng, trial->pool.nodes_count)];
+        const struct node_desc *desc = any_used_node(trial, rng);
         uint32_t node = state_node(trial->states[0], desc->name);
         struct input input = {.kind = INPUT_DEVICES_FAILED,
                               .broke = {desc->name, (uint16_t)(1 + draw_below(rng, 1u << 5))}};
@@ -422,10 +452,7 @@ static int break_devices(struct trial *trial, struct rng *rng)
 /* Mostly one where something runs, so that it goes on unheard. */
 static int silence(struct trial *trial, struct rng *rng)
 {
-        const struct book_work *work = any_work(rng, WORK_RUNS);
-        const struct node_desc *desc =
-                &trial->pool.nodes[draw_below(rng, trial->pool.nodes_count)];
-        uint32_t name = work ? book.nodes[work->places[0].node].desc.name : desc->name;
+        uint32_t name = any_used_node(trial, rng)->name;
         uint32_t node = state_node(trial->states[0], name);
 
         return node == NONE || fail_node(trial, node, name, draw_chance(rng, 80));
@@ -437,7 +464,7 @@ static int describe(struct trial *trial, struct rng *rng)
         struct input input = {.kind = INPUT_NODE_DESCRIBED};
         struct node_desc *desc = &input.node;
 
-        *desc = trial->pool.nodes[draw_below(rng, trial->pool.nodes_count)];
+        *desc = *any_node(trial, rng);
         uint32_t node = state_node(trial->states[0], desc->name);
         bool may = node == NONE || !book.nodes[node].up;
         bool silent = node != NONE && book.nodes[node].silent;
@@ -462,7 +489,7 @@ static int describe(struct trial *trial, struct rng *rng)
 
 static int change_node(struct trial *trial, struct rng *rng)
 {
-        struct node_desc desc = trial->pool.nodes[draw_below(rng, trial->pool.nodes_count)];
+        struct node_desc desc = *any_broken_node(trial, rng);
         unsigned rack = draw_below(rng, ARRAY_LEN(trial->words.racks));
         uint32_t now = state_node(trial->states[0], desc.name);
 
@@ -499,22 +526,45 @@ static int change_node(struct trial *trial, struct rng *rng)
         return try(trial, &(struct input){.kind = INPUT_NODE_CHANGED, .node = desc});
 }
 
+/* Mostly of a step that nothing has been heard of yet. */
+static unsigned any_device(struct trial *trial, struct rng *rng, const struct node_desc *desc,
+                           uint32_t node)
+{
+        unsigned first = draw_below(rng, desc->devices);
+
+        for (unsigned d = 0; node != NONE && draw_chance(rng, 90) && d < desc->devices; d++) {
+                unsigned at = (first + d) % desc->devices;
+                const struct device *device = &node_devices(trial->states[0], node)[at];
+                if (device->seen_epoch < device->epoch)
+                        return at;
+        }
+        return first;
+}
+
 static int observe(struct trial *trial, struct rng *rng)
 {
         static const uint8_t slots[CASE_MODELS] = {8, 4, 0, 0, 8, 4};
-        const struct node_desc *desc =
-                &trial->pool.nodes[draw_below(rng, trial->pool.nodes_count)];
+        const struct node_desc *desc = any_used_node(trial, rng);
         struct input input = {.kind = INPUT_LAYOUT_OBSERVED, .layout = {.node = desc->name}};
         uint32_t node = state_node(trial->states[0], desc->name);
+        bool fails = false;
 
-        input.layout.device = (uint8_t)draw_below(rng, desc->devices);
-        input.layout.failed = draw_chance(rng, 20);
-        if (node != NONE)
-                input.layout.epoch =
-                        node_devices(trial->states[0], node)[input.layout.device].epoch;
+        input.layout.device = (uint8_t)any_device(trial, rng, desc, node);
+        input.layout.failed = draw_chance(rng, 40);
+        if (node != NONE) {
+                const struct device *device =
+                        &node_devices(trial->states[0], node)[input.layout.device];
+                input.layout.epoch = device->epoch;
+                fails = input.layout.failed && device->seen_epoch < device->epoch;
+        }
         if (slots[desc->model] && draw_chance(rng, 50))
                 input.layout.foreign_slots = (uint16_t)(1u << draw_below(rng, slots[desc->model]));
-        return try(trial, &input);
+        int rc = trial_run(trial, &input);
+        return rc <= 0 ? rc != 0
+                       : !fails || book.nodes[node].desc.broken >> input.layout.device & 1 ||
+                                 BOOK_FAIL(&book, "a step failed on device %u of node %u, which "
+                                                  "counts as well",
+                                           input.layout.device, node);
 }
 
 static int set_policy(struct trial *trial, unsigned policy)
@@ -567,8 +617,8 @@ static int run_step(struct trial *trial, unsigned step)
 {
         enum { SUBMIT, WAIT, CANCEL, HOLD, STOP, CHANGE, OBSERVE, FREEZE, MAINTAIN, POLICY, EXIT,
                FAIL, USE, MOVE, LOSE, ASK, SAVE, DESCRIBE, SILENCE, BREAK, KINDS };
-        static const uint64_t weights[KINDS] = {54, 12, 4, 4, 5, 8, 2, 4, 2, 1, 4, 2, 16, 6,
-                                                3,  5,  5, 3, 3, 2};
+        static const uint64_t weights[KINDS] = {54, 12, 4, 4, 5, 8, 4, 4, 2, 1, 4, 2, 16, 6,
+                                                3,  5,  5, 3, 3, 3};
         struct rng rng;
         int64_t span;
 
@@ -626,6 +676,19 @@ static int run_step(struct trial *trial, unsigned step)
 }
 
 /* ---- the end: everybody starts ---- */
+
+/* Devices that broke count as well again when what lay on them has gone. */
+static int mend(struct trial *trial)
+{
+        for (unsigned n = 0; n < trial->pool.nodes_count; n++) {
+                const struct node_desc *desc = &trial->pool.nodes[n];
+                uint32_t node = state_node(trial->states[0], desc->name);
+                const struct input well = {.kind = INPUT_NODE_CHANGED, .node = *desc};
+                if (book.nodes[node].desc.broken && !try(trial, &well))
+                        return 0;
+        }
+        return 1;
+}
 
 /* What was taken away comes back; owners let go. */
 static int restore(struct trial *trial)
@@ -745,7 +808,7 @@ static int drain(struct trial *trial, struct counts *counts)
                 struct input input = {0};
                 int64_t at = next_event(&input);
                 bool runs = at != INT64_MAX;
-                if (runs && !run_at(trial, at, &input))
+                if (runs && (!run_at(trial, at, &input) || !mend(trial)))
                         return 0;
                 if (!tick(trial, to_next_tick(book.now_ms)))
                         return 0;
