@@ -25,11 +25,15 @@
 /* Where a job is in its story. */
 struct course {
         uint32_t at;                    /* the next moment, + 1; 0: none */
-        uint32_t from;                  /* behind its newest failure, + 1: a stop goes no further */
+        uint32_t from;                  /* where its run begins, + 1: a stop goes no further back */
         uint32_t stop;                  /* its next stop, + 1; 0: none that was recorded */
         uint32_t run;                   /* number of its start; events of others are void */
-        bool lost;                      /* it was given up: the log says so once more, later */
+        bool torn;                      /* it keeps its place until it has ended */
 };
+
+/* What an event is: the lower bits of its `run`. */
+enum comes { COMES_MOMENT, COMES_STOP, COMES_END_OF_TORN };
+#define COMES_BITS 2
 
 struct play {
         const struct log_replay_setup *setup;
@@ -45,25 +49,28 @@ struct play {
         int64_t now_ms;
         bool failed;                    /* out of memory in a callback */
         struct logged_input input;      /* whose facts, and so words, come next */
+        uint64_t input_seq;             /* its record */
         bool has_input;
 };
 
 /* ---- what will happen ---- */
 
-/* What comes at one time comes in the order of the log, as far as it can. */
-static uint32_t order_of(const struct play *play, uint64_t seq)
+/* What comes at one time comes in the order of the log, as far as it can; what ends something torn
+ * behind all else of its record: it may have ended by itself. */
+static uint32_t order_of(const struct play *play, uint64_t seq, bool is_last)
 {
         uint64_t order = seq - play->story->from_seq;
 
-        return order < UINT32_MAX ? (uint32_t)order : UINT32_MAX;
+        return order < UINT32_MAX / 2 ? (uint32_t)order * 2 + is_last : UINT32_MAX;
 }
 
-static void expect(struct play *play, uint32_t job, bool is_stop, int64_t at_ms, uint64_t seq)
+static void expect(struct play *play, uint32_t job, enum comes what, int64_t at_ms, uint64_t seq)
 {
         const struct event event = {.at_ms = at_ms < play->now_ms ? play->now_ms : at_ms,
-                                    .kind = order_of(play, seq),
+                                    .kind = order_of(play, seq,
+                                                     what == COMES_END_OF_TORN),
                                     .what = job,
-                                    .run = play->courses[job].run << 1 | is_stop};
+                                    .run = play->courses[job].run << COMES_BITS | what};
 
         if (!timeline_add(&play->timeline, event))
                 play->failed = true;
@@ -77,7 +84,7 @@ static void expect_moment(struct play *play, uint32_t job)
         if (course->at == 0)
                 return;
         const struct moment *moment = &play->story->moments[course->at - 1];
-        expect(play, job, false, run->since_ms + moment->work_ms - run->attained_ms,
+        expect(play, job, COMES_MOMENT, run->since_ms + moment->work_ms - run->attained_ms,
                moment->seq);
 }
 
@@ -86,17 +93,22 @@ static void expect_stop(struct play *play, uint32_t job, int64_t until_ms)
         uint32_t at = play->courses[job].stop;
         const struct moment *moment = at ? &play->story->moments[at - 1] : NULL;
 
-        expect(play, job, true, until_ms + (moment ? moment->work_ms : 0),
+        expect(play, job, COMES_STOP, until_ms + (moment ? moment->work_ms : 0),
                moment ? moment->seq : play->story->last_seq);
 }
 
-/* After a stop: what it has saved is not done again. */
+/* After a stop: what it has saved is not done again. Where the log took the run away as well, and
+ * nothing more is told of it, the next one goes as it went there. */
 static void rewind_course(struct play *play, uint32_t job)
 {
         struct course *course = &play->courses[job];
+        const struct moment *next = course->at ? &play->story->moments[course->at - 1] : NULL;
         int64_t attained_ms = play->played->runs.items[job].attained_ms;
 
+        if (next && next->kind == MOMENT_TAKEN)
+                course->from = next->next;
         course->run++;
+        course->torn = false;
         course->at = course->from;
         while (course->at && play->story->moments[course->at - 1].work_ms <= attained_ms)
                 course->at = play->story->moments[course->at - 1].next;
@@ -154,6 +166,21 @@ static int stop(struct play *play, uint32_t job, struct err *err)
         return feed(play, &input, err);
 }
 
+/* What the next run reported to get as far again is over here. */
+static void go_on(struct play *play, uint32_t job, const struct moment *taken)
+{
+        struct course *course = &play->courses[job];
+
+        while (course->at) {
+                const struct moment *it = &play->story->moments[course->at - 1];
+                if ((it->kind != MOMENT_USE && it->kind != MOMENT_CHECKPOINTED) ||
+                    it->work_ms > taken->work_ms)
+                        break;
+                course->at = it->next;
+        }
+        expect_moment(play, job);
+}
+
 static int reach(struct play *play, uint32_t job, struct err *err)
 {
         const struct moment *moment = &play->story->moments[play->courses[job].at - 1];
@@ -181,22 +208,44 @@ static int reach(struct play *play, uint32_t job, struct err *err)
                 input.use.idle_since_ms =
                         moment->idle_ms < 0 ? 0 : play->now_ms - moment->idle_ms;
                 break;
+        case MOMENT_TAKEN:
+                go_on(play, job, moment);
+                return 0;
         case MOMENT_STOPPED:
                 assert(false);          /* they are a list of their own */
         }
+        /* Who can do without what it lost may end well; else that is why. */
+        if (input.kind == INPUT_FAILED && play->courses[job].torn)
+                input.kind = INPUT_LOST;
         int rc = feed(play, &input, err);
         if (rc == 0 && play->courses[job].run == run)
                 expect_moment(play, job);
         return rc;
 }
 
+static int end_torn(struct play *play, uint32_t job, struct err *err)
+{
+        const struct input input = {.kind = INPUT_LOST, .workload = play->story->items[job].id};
+
+        return feed(play, &input, err);
+}
+
 static int happen(struct play *play, const struct event *event, struct err *err)
 {
         const struct log_run *run = &play->played->runs.items[event->what];
+        uint32_t number = play->courses[event->what].run << COMES_BITS;
 
-        if (!run->runs || event->run >> 1 != (play->courses[event->what].run & UINT32_MAX >> 1))
+        if (!run->runs || event->run >> COMES_BITS != number >> COMES_BITS)
                 return 0;
-        return event->run & 1 ? stop(play, event->what, err) : reach(play, event->what, err);
+        switch ((enum comes)(event->run - number)) {
+        case COMES_MOMENT:
+                return reach(play, event->what, err);
+        case COMES_STOP:
+                return stop(play, event->what, err);
+        case COMES_END_OF_TORN:
+                return end_torn(play, event->what, err);
+        }
+        return 0;
 }
 
 /* Everything before that record of that time. */
@@ -205,7 +254,7 @@ static int happen_until(struct play *play, int64_t at_ms, uint64_t seq, struct e
         for (;;) {
                 const struct event *first = timeline_first(&play->timeline);
                 if (!first || first->at_ms > at_ms ||
-                    (first->at_ms == at_ms && first->kind >= order_of(play, seq)))
+                    (first->at_ms == at_ms && first->kind >= order_of(play, seq, false)))
                         return 0;
                 struct event event = *first;
                 timeline_pop(&play->timeline);
@@ -316,39 +365,52 @@ static bool runs_here(const struct play *play, uint64_t workload)
         return slot != NONE && play->pool.state->workloads[slot].members_placed > 0;
 }
 
-/* What a failure took a part of, here, ends at once: nobody has to be waited for. */
-static int lose_torn(struct play *play, struct err *err)
+/* What a failure took a part of, here, takes as long to end as what it took a part of there. */
+static void tear(struct play *play, uint64_t failure_seq)
 {
         const struct state *state = play->pool.state;
-        int rc = 0;
 
-        for (uint32_t slot = 0; rc == 0 && slot < state->workload_slots.high; slot++) {
+        for (uint32_t slot = 0; slot < state->workload_slots.high; slot++) {
                 const struct workload *it = &state->workloads[slot];
-                struct input lost = {.kind = INPUT_LOST, .workload = it->id};
                 uint32_t job = it->live ? map_get(&play->story->ids, it->id) : MAP_NONE;
-                if (job == MAP_NONE || !workload_is_torn(state, it))
+                if (job == MAP_NONE || play->courses[job].torn || !workload_is_torn(state, it))
                         continue;
-                play->courses[job].lost = true;
-                rc = tell(play, &lost, err);
+                const struct tearing *like = log_torn_like(&play->story->torn, failure_seq, job);
+                play->courses[job].torn = true;
+                if (!like)
+                        expect(play, job, COMES_END_OF_TORN, play->now_ms, failure_seq);
+                else if (like->took_ms != TORN_FOR_EVER)
+                        expect(play, job, COMES_END_OF_TORN, play->now_ms + like->took_ms,
+                               like->end_seq);
         }
-        return rc;
-}
-
-static int lose(struct play *play, struct input *input, struct err *err)
-{
-        uint32_t job = map_get(&play->story->ids, input->workload);
-        bool was_lost = job != MAP_NONE && play->courses[job].lost;
-
-        if (was_lost)
-                play->courses[job].lost = false;
-        return !was_lost && runs_here(play, input->workload) ? tell(play, input, err) : 0;
 }
 
 static int fail(struct play *play, struct input *input, struct err *err)
 {
         int rc = tell(play, input, err);
 
-        return rc ? rc : lose_torn(play, err);
+        tear(play, play->input_seq);
+        return rc == 0 && play->failed ? err_set(err, ERR_NOMEM, "out of memory") : rc;
+}
+
+/* Other steps were planned here; that the device broke is so all the same. */
+static int fail_layout(struct play *play, const struct layout_report *report, struct err *err)
+{
+        struct input input = {.kind = INPUT_DEVICES_FAILED,
+                              .broke = {report->node, (uint16_t)(1u << report->device)}};
+
+        return report->failed && log_torn_has(&play->story->torn, play->input_seq)
+                       ? fail(play, &input, err)
+                       : 0;
+}
+
+/* Unless that was the end of something torn: how that ends here is known (tear()). */
+static int lose(struct play *play, struct input *input, struct err *err)
+{
+        return !log_torn_has_end(&play->story->torn, play->input_seq) &&
+                               runs_here(play, input->workload)
+                       ? tell(play, input, err)
+                       : 0;
 }
 
 static int take_input(struct play *play, struct input *input, struct err *err)
@@ -359,6 +421,8 @@ static int take_input(struct play *play, struct input *input, struct err *err)
         case INPUT_NODE_FAILED:
         case INPUT_DEVICES_FAILED:
                 return fail(play, input, err);
+        case INPUT_LAYOUT_OBSERVED:
+                return fail_layout(play, &input->layout, err);
         case INPUT_SUBMITTED:
                 return submit(play, input, err);
         case INPUT_POLICY_SET:
@@ -383,7 +447,6 @@ static int take_input(struct play *play, struct input *input, struct err *err)
         case INPUT_STOPPED:
         case INPUT_CHECKPOINTED:
         case INPUT_USE_REPORTED:
-        case INPUT_LAYOUT_OBSERVED:
         case INPUT_PLAN_SET:
         case INPUT_ETA_SET:
         case INPUTS_END:
@@ -402,6 +465,7 @@ static int keep_input(struct play *play, const struct record *record, struct err
         if (rc)
                 return rc;
         play->has_input = true;
+        play->input_seq = record->seq;
         return log_pool_take_input(&play->pool, record, &play->input, err);
 }
 
@@ -527,7 +591,9 @@ static int start(struct play *play, const char *policy, struct err *err)
                 if (state->workloads[w].live)
                         resume(play, &state->workloads[w]);
         /* One that is in force is replaced at once; else the new one comes when the log's does. */
-        return play->pool.policy ? set_policy(play, err) : 0;
+        rc = play->pool.policy ? set_policy(play, err) : 0;
+        tear(play, play->story->from_seq);
+        return rc == 0 && play->failed ? err_set(err, ERR_NOMEM, "out of memory") : rc;
 }
 
 int log_play(const struct log_replay_setup *setup, const struct log_story *story,
