@@ -69,7 +69,7 @@ const struct command queue_command = {
 
 static const struct command_option explain_options[] = {
         {"tenant", 't', "PATH", "whose work the name means"},
-        {"at", 0, "TIME", "as it was then: 2027-01-04T08:00Z, or -2h"},
+        {"at", 0, "TIME", "as it was then: " TALK_TIME},
         {"view", 0, "VIEW", "as 'tenant' or 'operator' sees it; the default is all you may see"},
         COMMAND_LIVE_OPTIONS,
         {0},
@@ -151,7 +151,7 @@ const struct command fits_command = {
 /* ---- idle ---- */
 
 static const struct command_option idle_options[] = {
-        {"at", 0, "TIME", "as it was then: 2027-01-04T08:00Z, or -2h"},
+        {"at", 0, "TIME", "as it was then: " TALK_TIME},
         {"model", 0, "MODEL", "devices of this model"},
         COMMAND_LIVE_OPTIONS,
         {0},

@@ -7,15 +7,14 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/num.h"
 #include "base/str.h"
 #include "controller/explained.h"
+#include "controller/last_stop.h"
 #include "controller/live.h"
 #include "controller/past.h"
 #include "controller/works.h"
 #include "engine/explain.h"
 #include "proto/explain_text.h"
-#include "proto/when.h"
 
 static const char *name_of(void *arg, uint64_t id)
 {
@@ -24,10 +23,12 @@ static const char *name_of(void *arg, uint64_t id)
         return work ? work->name : NULL;
 }
 
-static void reply(struct call *call, const struct explained *it, bool as_text)
+static void reply(struct call *call, const struct explained *it, const char *last_stop,
+                  bool as_text)
 {
         const struct explain_names names = {.state = core_state(call->live->core),
                                             .clock = true,
+                                            .last_stop = last_stop,
                                             .workload = name_of,
                                             .arg = core_works(call->live->core)};
         char *bytes;
@@ -42,40 +43,41 @@ static void reply(struct call *call, const struct explained *it, bool as_text)
         free(bytes);
 }
 
+/* How the work's last run ended. NULL: it had none, or that cannot be read. */
+static const char *last_stop_of(struct call *call, uint64_t id, bool sees_everything,
+                                char buf[LAST_STOP_TEXT_MAX])
+{
+        struct object_copy *copy;
+
+        buf[0] = '\0';
+        if (objects_get(core_view(call->live->core), OBJECT_WORKLOAD, id, &copy, NULL) == 0) {
+                json_t *stop = last_stop_view(call->live, &copy->object, sees_everything);
+                last_stop_text(stop, buf);
+                json_decref(stop);
+                mem_free(copy);
+        }
+        return buf[0] ? buf : NULL;
+}
+
 /* ---- as it was ---- */
 
-/* A point in time, or a span before now ("-2h"); 0: none is asked for. False: answered. */
+/* 0: none is asked for. False: answered. */
 static bool take_at(struct call *call, int64_t *ret_at_ms)
 {
-        int64_t now_ms = api_now_ms(), at_ms = 0;
-        char text[48] = "";
+        int64_t at_ms = -1;
         struct err err;
-        int rc;
 
         *ret_at_ms = 0;
-        if (!api_query(call, "at", text, sizeof text))
+        if (!api_query_time(call, "at", &at_ms))
                 return false;
-        if (text[0] == '\0')
-                return true;
-        if (text[0] == '-') {
-                rc = num_duration_ms(text + 1, 0, now_ms, &at_ms, &err);
-                at_ms = now_ms - at_ms;
-        } else {
-                rc = when_parse_local(text, NULL, &at_ms, &err);
+        if (at_ms > api_now_ms()) {
+                (void)err_set(&err, ERR_RANGE, "query 'at': that time has not come yet");
+                api_fail(call, &err);
+                return false;
         }
-        if (rc == -ERR_INPUT)
-                rc = err_set(&err, ERR_INPUT,
-                             "'%s' is no time: write 2027-01-04T08:00Z, or -2h for two hours ago",
-                             text);
-        if (rc == 0 && at_ms > now_ms)
-                rc = err_set(&err, ERR_RANGE, "'%s' has not come yet", text);
-        if (rc == 0) {
+        if (at_ms >= 0)
                 *ret_at_ms = at_ms > 0 ? at_ms : 1;
-                return true;
-        }
-        (void)err_prefix(&err, "query 'at'");
-        api_fail(call, &err);
-        return false;
+        return true;
 }
 
 struct past_ask {
@@ -162,7 +164,7 @@ static struct viewer viewer_of(const struct call *call, const struct work *work,
 
 void get_explanation(struct http_exchange *exchange, const struct route_match *match, void *arg)
 {
-        char view[16] = "", format[8] = "json";
+        char view[16] = "", format[8] = "json", last[LAST_STOP_TEXT_MAX];
         struct call call;
         struct err err = {ERR_NOMEM, "out of memory"};
         struct work *work;
@@ -189,7 +191,9 @@ void get_explanation(struct http_exchange *exchange, const struct route_match *m
                 api_fail(&call, &err);
         } else {
                 record->snapshot = core_last_seq(call.live->core);
-                reply(&call, &(struct explained){.record = record}, str_equal(format, "text"));
+                reply(&call, &(struct explained){.record = record},
+                      last_stop_of(&call, work->id, sees_all(&call, view), last),
+                      str_equal(format, "text"));
         }
         mem_free(record);
 }
@@ -220,7 +224,7 @@ void get_idle(struct http_exchange *exchange, const struct route_match *match, v
         if (idle && explain_idle(core_memo(call.live->core), core_state(call.live->core),
                                  api_now_ms(), idle, &err) == 0) {
                 idle->snapshot = core_last_seq(call.live->core);
-                reply(&call, &(struct explained){.idle = idle}, str_equal(format, "text"));
+                reply(&call, &(struct explained){.idle = idle}, NULL, str_equal(format, "text"));
         } else {
                 api_fail(&call, &err);
         }
@@ -258,7 +262,7 @@ void get_fits(struct http_exchange *exchange, const struct route_match *match, v
         if (fits && explain_fits(core_memo(call.live->core), core_state(call.live->core),
                                  (uint16_t)number, (uint16_t)class_number, api_now_ms(), fits,
                                  &err) == 0)
-                reply(&call, &(struct explained){.fits = fits}, str_equal(format, "text"));
+                reply(&call, &(struct explained){.fits = fits}, NULL, str_equal(format, "text"));
         else
                 api_fail(&call, &err);
         mem_free(fits);

@@ -142,7 +142,7 @@ void post_drain(struct http_exchange *exchange, const struct route_match *match,
                 return;
         const char *by = json_string_value(json_object_get(body, "by"));
         if (by && when_ahead(by, api_now_ms(), &by_ms, &err) < 0) {
-                (void)err_prefix(&err, "field 'by': a time, or a duration like 2h");
+                (void)err_prefix(&err, "field 'by'");
                 api_fail(&call, &err);
         } else {
                 change_drain(&call, node, true, by_ms);

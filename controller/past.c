@@ -64,26 +64,6 @@ static int time_of(struct store *view, uint64_t seq, int64_t *ret_ms, struct err
                          : rc;
 }
 
-/* The last record that is not younger; the base where all are. Times in a log never go back. */
-static int find_seq(const struct span *span, int64_t at_ms, uint64_t *ret_seq, struct err *err)
-{
-        uint64_t low = span->base_seq, high = span->head_seq;
-
-        while (low < high) {
-                uint64_t middle = low + (high - low + 1) / 2;
-                int64_t time_ms;
-                int rc = time_of(span->view, middle, &time_ms, err);
-                if (rc)
-                        return rc;
-                if (time_ms <= at_ms)
-                        low = middle;
-                else
-                        high = middle - 1;
-        }
-        *ret_seq = low;
-        return 0;
-}
-
 /* Before all that is kept. Rounded up to the second: that time can be asked for as it is told. */
 static int fail_too_old(const struct span *span, struct err *err)
 {
@@ -196,7 +176,7 @@ int past_pool(struct store *view, int64_t at_ms, const struct past_limits *limit
         int rc = span ? find_span(view, span, err) : err_set(err, ERR_NOMEM, "out of memory");
 
         if (rc == 0)
-                rc = find_seq(span, at_ms, &seq, err);
+                rc = log_find_older(view, span->base_seq, span->head_seq, at_ms + 1, &seq, err);
         if (rc == 0 && seq == 0)
                 rc = fail_too_old(span, err);
         if (rc == 0)

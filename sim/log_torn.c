@@ -22,14 +22,12 @@ void log_torn_done(struct log_torn *torn)
 
 int log_torn_add(struct log_torn *torn, uint64_t failure_seq, uint32_t job, int64_t at_ms)
 {
-        if (torn->count == torn->room) {
-                uint32_t room = torn->room ? torn->room * 2 : 64;
-                struct tearing *grown = mem_resize(torn->items, torn->room, room, sizeof *grown);
-                if (!grown)
-                        return -ERR_NOMEM;
-                torn->items = grown;
-                torn->room = room;
-        }
+        struct tearing *grown = mem_grow(torn->items, torn->count, &torn->room, 64,
+                                         sizeof *grown);
+
+        if (!grown)
+                return -ERR_NOMEM;
+        torn->items = grown;
         assert(torn->count == 0 || torn->items[torn->count - 1].failure_seq <= failure_seq);
         torn->items[torn->count++] = (struct tearing){.failure_seq = failure_seq,
                                                       .at_ms = at_ms,

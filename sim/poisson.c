@@ -30,7 +30,8 @@ struct run {
         double *units;
         double capacity, mean_size, held;
         struct ending *endings;         /* binary heap, soonest on top */
-        size_t endings_count, endings_room;
+        size_t endings_count;
+        uint32_t endings_room;
         struct counts all, window;
         size_t window_from;             /* first latency of the window */
         size_t measured_from;
@@ -41,15 +42,11 @@ struct run {
 
 static bool endings_push(struct run *run, struct ending ending)
 {
-        if (run->endings_count == run->endings_room) {
-                size_t room = run->endings_room ? run->endings_room * 2 : 1024;
-                struct ending *grown = mem_resize(run->endings, run->endings_room, room,
-                                                  sizeof *grown);
-                if (!grown)
-                        return false;
-                run->endings = grown;
-                run->endings_room = room;
-        }
+        struct ending *grown = mem_grow(run->endings, run->endings_count, &run->endings_room, 1024,
+                                        sizeof *grown);
+        if (!grown)
+                return false;
+        run->endings = grown;
         size_t at = run->endings_count++;
         for (; at > 0 && run->endings[(at - 1) / 2].at_ms > ending.at_ms; at = (at - 1) / 2)
                 run->endings[at] = run->endings[(at - 1) / 2];

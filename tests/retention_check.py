@@ -53,7 +53,7 @@ class Kept:
             file.write(POOL)
 
     def ask(self, method, path, body=None):
-        connection = Connection(self.socket, 20)
+        connection = Connection(self.socket)
         connection.request(method, path, body=body)
         answer = connection.getresponse()
         text = answer.read()

@@ -66,7 +66,7 @@ class Story:
                 file.write(text)
 
     def ask(self, method, path, body=None):
-        connection = Connection(self.socket, 20)
+        connection = Connection(self.socket)
         connection.request(method, path, body=body)
         answer = connection.getresponse()
         text = answer.read()

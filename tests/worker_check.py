@@ -77,7 +77,7 @@ class Berthd:
         self.process.wait(PATIENCE_S)
 
     def ask(self, method, path, body=None):
-        connection = Connection(self.socket, PATIENCE_S)
+        connection = Connection(self.socket)
         connection.request(method, path, json.dumps(body) if body else None,
                            {"Content-Type": "application/json"} if body else {})
         answer = connection.getresponse()

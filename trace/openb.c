@@ -56,7 +56,7 @@ static const struct csv_column pod_columns[POD_COLUMNS] = {
 struct rows {
         void *rows;
         size_t count;
-        size_t room;
+        uint32_t room;
         size_t row_bytes;
         struct arena *arena;
 };
@@ -74,14 +74,10 @@ static int add_row(struct rows *rows, const struct csv *csv, const void *row, st
 {
         if (rows->count >= OPENB_ROWS_MAX)
                 return csv_fail_row(csv, err, "the list has more than %d rows", OPENB_ROWS_MAX);
-        if (rows->count == rows->room) {
-                size_t room = rows->room ? 2 * rows->room : 1024;
-                void *grown = mem_resize(rows->rows, rows->room, room, rows->row_bytes);
-                if (!grown)
-                        return fail_nomem(csv, err);
-                rows->rows = grown;
-                rows->room = room;
-        }
+        void *grown = mem_grow(rows->rows, rows->count, &rows->room, 1024, rows->row_bytes);
+        if (!grown)
+                return fail_nomem(csv, err);
+        rows->rows = grown;
         memcpy((char *)rows->rows + rows->count * rows->row_bytes, row, rows->row_bytes);
         rows->count++;
         return 0;

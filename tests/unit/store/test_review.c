@@ -11,6 +11,7 @@
 #include "store/commit.h"
 #include "store/export.h"
 #include "store/log.h"
+#include "store/period.h"
 #include "store/review.h"
 #include "store/store.h"
 #include "store/sums.h"
@@ -210,7 +211,7 @@ static void whole_days_go_step_by_step(void **state)
         (void)state;
         struct store *store = open_store(path);
         int steps = 1;
-        while (review_forget(store, 101 * DAY, 1, NULL) == 1)
+        while (period_forget(store, PERIOD_REVIEW, 101 * DAY, 1, NULL) == 1)
                 steps++;
         assert_int_equal(steps, 5);     /* four rows of day 100 */
         look(store, (struct review_query){.measure = "starts"}, "");
