@@ -236,6 +236,7 @@ def see_workloads(berthd, ids):
     berthd.ask("getLogs", 404, path={"id": ids["runs"]})
     berthd.ask("postAttach", 409, path={"id": ids["runs"]}, body={})
     berthd.ask("getQueue")
+    berthd.ask("getQueue", query={"at": "now"})
     berthd.ask("getQueue", query={"tenant": "alpha", "limit": 1})
     berthd.ask("getQueue", 400, query={"limit": 1001})
 

@@ -259,7 +259,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=80)
     options = parser.parse_args()
     folder = tempfile.mkdtemp(prefix="berth-worker-")
-    berthd = Berthd(options.berthd, folder, "--worker-silence-for-tests", "2s")
+    berthd = Berthd(options.berthd, folder, "--worker-silence-for-tests", "5s")
     try:
         plans_and_foretells(berthd, options.jobs)
         a_dry_run_says_terms_and_price(berthd)

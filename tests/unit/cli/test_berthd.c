@@ -503,6 +503,9 @@ static int open_all(void **state)
                 return -1;
         snprintf(url, sizeof url, "unix:%s", path_of("s.sock"));
         setenv("BERTH_URL", url, 1);
+        setenv("BERTH_CONTEXTS", path_of("contexts.yaml"), 1); /* none of the user's own */
+        unsetenv("BERTH_CONTEXT");
+        unsetenv("BERTH_PIN");
         unsetenv("BERTH_TENANT");
         setenv("BERTH_COMPLETE_MS", "60000", 1); /* a busy machine is slow */
         unsetenv("BERTH_TOKEN_FILE");
