@@ -55,6 +55,9 @@ struct events_wish {
         int64_t until_ms;               /* when that expires; 0: never */
 };
 
+/* No event of that record has a greater id: who has seen this one has seen all of it. */
+uint64_t events_last_id(uint64_t seq);
+
 /* Answers the exchange: with a stream, or with what keeps it from one (an id that is yet to come:
  * 400; too many streams: 503). May be called at once, before anything is durable. */
 void events_follow(struct events *events, struct http_exchange *exchange,

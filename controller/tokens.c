@@ -88,10 +88,16 @@ const struct token_entry *tokens_next(const struct tokens *tokens, uint32_t *cur
 
 const struct token_entry *tokens_get(const struct tokens *tokens, uint64_t id)
 {
-        for (uint32_t t = 0; t < tokens->count; t++)
-                if (tokens->list[t].id == id)
-                        return &tokens->list[t];
-        return NULL;
+        uint32_t low = 0, high = tokens->count;
+
+        while (low < high) {
+                uint32_t middle = low + (high - low) / 2;
+                if (tokens->list[middle].id < id)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low < tokens->count && tokens->list[low].id == id ? &tokens->list[low] : NULL;
 }
 
 const struct token_entry *tokens_find(const struct tokens *tokens, const char *header,

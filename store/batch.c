@@ -244,7 +244,8 @@ int batch_set_object(struct batch *batch, const struct object_change *change, st
         if (rc < 0)
                 return rc;
         size_t bytes = sizeof *change + (change->detail ? strlen(change->detail) : 0) +
-                       (change->run ? strlen(change->run) : 0);
+                       (change->run ? strlen(change->run) : 0) +
+                       (change->next_run ? strlen(change->next_run) : 0);
         struct batch_object *added = add_object(batch, bytes, why);
         if (!added)
                 return -(int)why->code;
@@ -252,7 +253,8 @@ int batch_set_object(struct batch *batch, const struct object_change *change, st
         added->change = *change;
         if (!copy_or_null(batch, change->state, &added->change.state) ||
             !copy_or_null(batch, change->detail, &added->change.detail) ||
-            !copy_or_null(batch, change->run, &added->change.run))
+            !copy_or_null(batch, change->run, &added->change.run) ||
+            !copy_or_null(batch, change->next_run, &added->change.next_run))
                 return no_memory(err);
         link_object(batch, added, bytes);
         return 0;

@@ -75,43 +75,6 @@ int64_t retain_usage_from_ms(int64_t now_ms, uint32_t months)
 
 /* ---- records ---- */
 
-static int time_of(struct store *store, uint64_t seq, int64_t *ret_at_ms, struct err *err)
-{
-        sqlite3_stmt *row;
-        int rc = store_statement(store, STATEMENT_RECORD_TIME, &row, err);
-
-        if (rc < 0)
-                return rc;
-        sql_bind_i64(row, 1, (int64_t)seq);
-        rc = sql_step(row, err);
-        if (rc == 0)
-                return err_set(err, ERR_IO, "%s: a record is missing: check the store",
-                               store_path(store));
-        if (rc > 0)
-                *ret_at_ms = sqlite3_column_int64(row, 0);
-        sql_reset(row);
-        return rc < 0 ? rc : 0;
-}
-
-/* The last record of low + 1 ... high that is older; `low` when none is. Times never go back. */
-static int find_older(struct store *store, uint64_t low, uint64_t high, int64_t than_ms,
-                      uint64_t *ret_seq, struct err *err)
-{
-        while (low < high) {
-                uint64_t middle = low + (high - low + 1) / 2;
-                int64_t at_ms = 0;
-                int rc = time_of(store, middle, &at_ms, err);
-                if (rc < 0)
-                        return rc;
-                if (at_ms < than_ms)
-                        low = middle;
-                else
-                        high = middle - 1;
-        }
-        *ret_seq = low;
-        return 0;
-}
-
 /* Up to where they go: where the log was cut before, or further. */
 static int find_cut(const struct retain *retain, struct store *store, uint64_t *ret_seq,
                     struct err *err)
@@ -134,7 +97,7 @@ static int find_cut(const struct retain *retain, struct store *store, uint64_t *
         if (rc < 0)
                 return rc;
         mem_free(body);
-        return find_older(store, base.seq, newest.seq,
+        return log_find_older(store, base.seq, newest.seq,
                           newest.at_ms - retain->rules.record_days * DAY_MS, ret_seq, err);
 }
 

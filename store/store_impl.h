@@ -94,13 +94,19 @@ struct vfs_count;
                             "   '$.runs_ended', json_extract(detail, '$.runs_ended'),"           \
                             "   '$.runs', json_extract(detail, '$.runs'))"                       \
                             "  ELSE ?3 END WHERE kind = ?1 AND id = ?2")                         \
-        X(OBJECT_RUN_ADD, "UPDATE objects SET detail = (SELECT json_set(was,"                    \
+        X(OBJECT_RUN_ADD, "UPDATE objects SET detail = (SELECT json_set("                        \
+                          "  json_remove(was, '$.next_run'),"                                    \
                           "  '$.runs_ended', 1 + coalesce(json_extract(was, '$.runs_ended'), 0),"\
                           "  '$.runs', json_insert(coalesce(json_extract(was, '$.runs'), '[]'),"  \
-                          "                        '$[#]', json(?3)))"                           \
+                          "   '$[#]', json_patch(json(?3),"                                      \
+                          "                      coalesce(json_extract(was, '$.next_run'),"      \
+                          "                               '{}'))))"                              \
                           " FROM (SELECT CASE WHEN json_valid(detail) THEN detail ELSE '{}' END" \
                           "       AS was))"                                                      \
                           " WHERE kind = ?1 AND id = ?2")                                        \
+        X(OBJECT_RUN_NEXT, "UPDATE objects SET detail = json_set("                               \
+                           " CASE WHEN json_valid(detail) THEN detail ELSE '{}' END,"            \
+                           " '$.next_run', json(?3)) WHERE kind = ?1 AND id = ?2")               \
         X(OBJECT_RUNS_TRIM, "UPDATE objects SET detail = json_remove(detail, '$.runs[0]')"       \
                             " WHERE kind = ?1 AND id = ?2 AND CASE WHEN json_valid(detail) THEN" \
                             "  json_array_length(detail, '$.runs') >"                            \

@@ -58,8 +58,8 @@ def story_agent_restarts(programs, folder):
 
 
 def story_node_cut_off(programs, folder):
-    """A node is cut off for longer than its lease: its work is gone before it starts elsewhere."""
-    with Story(programs, folder, nodes=2, lease="2s") as it:
+    """Long: a node is cut off for longer than its lease: its work is gone before it starts elsewhere."""
+    with Story(programs, folder, nodes=2, lease="6s") as it:
         it.submit("moves", devices=2)
         node = it.wait_said("moves", "start")[0][3]
         it.pool.berth("cancel", "moves")
@@ -94,8 +94,8 @@ def story_node_cut_off(programs, folder):
 
 
 def story_agent_away_for_long(programs, folder):
-    """No agent for longer than the lease: work starts elsewhere, and what is left ends."""
-    with Story(programs, folder, nodes=2, lease="1s") as it:
+    """Long: no agent for longer than the lease: work starts elsewhere, and what is left ends."""
+    with Story(programs, folder, nodes=2, lease="6s") as it:
         it.submit("lost", devices=2)
         node = it.wait_said("lost", "start")[0][3]
         it.wait("lost", "running")
@@ -108,6 +108,9 @@ def story_agent_away_for_long(programs, folder):
         it.submit("next", devices=2)
         check(it.wait_said("next", "start")[0][3] == node, "the node does not take work again")
         check(it.row("lost")["state"] == "running", "the second run was ended too")
+        stop = it.row("lost")["last_stop"]
+        check(stop["cause"] == "lost" and stop["node"] == node and f"with node {node}" in
+              stop["text"], f"it is not told with which node it was lost: {stop}")
 
 
 def story_lost_answer(programs, folder):

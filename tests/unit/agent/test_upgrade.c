@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,7 +16,7 @@
 #include "base/str.h"
 #include "net/client.h"
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 60000
 
 static const char pool_yaml[] =
         "kind: Pool\nplanes: {training: {}}\nnodes:\n"
@@ -35,6 +36,7 @@ static pid_t spawn(const char *command)
         pid_t pid = fork();
         snprintf(text, sizeof text, "cd %s && exec %s", folder, command);
         if (pid == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves none behind */
                 execl("/bin/sh", "sh", "-c", text, (char *)NULL);
                 _exit(127);
         }

@@ -110,6 +110,7 @@ static inline pid_t start_child(const char *const *args)
                 return child;
         if (!freopen(path_of("out"), "w", stdout) || !freopen(path_of("err"), "w", stderr))
                 _exit(99);
+        setvbuf(stderr, NULL, _IONBF, 0);       /* as it is when a program starts */
         int rc = command_main(argc, (char **)argv);
         fflush(NULL);
         _exit(rc);

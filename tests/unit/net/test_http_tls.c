@@ -298,7 +298,7 @@ static void who_does_not_speak_tls_is_cut(void **state)
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
                 int fd = dial_tls_raw(world);
                 say(fd, "%s", rows[i]);
-                assert_true(is_closed_within(fd, 3000));
+                assert_true(is_closed_within(fd, PATIENCE_MS));
                 close(fd);
         }
         assert_true(counter_becomes(control, "connections", 1));
