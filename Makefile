@@ -100,5 +100,5 @@ format:                  ## lay out the lines you changed (since HEAD) by .clang
 clean:                   ## remove every build folder
 	rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_FUZZ)
 
-deps:
+deps:                    ## install the Debian packages that are missing
 	@sh tools/install-deps.sh

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -62,7 +63,21 @@ int beside_read(const char *bytes, size_t size, const char **words, size_t words
         return 0;
 }
 
-/* ---- the agent's end ---- */
+/* ---- the agent's end ----
+ *
+ * With a time limit on the socket a wait ends with EINTR when the process was stopped and goes on,
+ * also without a handler: it is begun again.
+ */
+
+static bool is_connected(int fd, const struct sockaddr_un *address)
+{
+        int rc;
+
+        do
+                rc = connect(fd, (const struct sockaddr *)address, sizeof *address);
+        while (rc < 0 && errno == EINTR);
+        return rc == 0;
+}
 
 /* By the folder's handle: the path may be longer than an address takes. */
 static int dial(const char *run_folder, struct err *err)
@@ -76,7 +91,7 @@ static int dial(const char *run_folder, struct err *err)
                  BESIDE_NAME);
         if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0 ||
                         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) < 0 ||
-                        connect(fd, (struct sockaddr *)&address, sizeof address) < 0)) {
+                        !is_connected(fd, &address))) {
                 close(fd);
                 fd = -1;
         }
@@ -114,8 +129,11 @@ static int hear_started(struct beside *beside, struct err *err)
                                  .msg_iovlen = 1,
                                  .msg_control = control.bytes,
                                  .msg_controllen = sizeof control.bytes};
-        ssize_t got = recvmsg(beside->socket, &message, MSG_CMSG_CLOEXEC);
+        ssize_t got;
 
+        do
+                got = recvmsg(beside->socket, &message, MSG_CMSG_CLOEXEC);
+        while (got < 0 && errno == EINTR);
         if (got != (ssize_t)sizeof word)
                 return err_set(err, ERR_IO, "its supervisor does not answer");
         take_handles(&message, beside);
@@ -143,7 +161,10 @@ int beside_start(const char *run_folder, const struct beside_ask *ask, struct be
                 rc = dial(run_folder, err);
         beside.socket = rc;
         if (rc >= 0) {
-                ssize_t put = send(beside.socket, text.bytes, text.size, MSG_NOSIGNAL);
+                ssize_t put;
+                do
+                        put = send(beside.socket, text.bytes, text.size, MSG_NOSIGNAL);
+                while (put < 0 && errno == EINTR);
                 rc = put == (ssize_t)text.size
                              ? hear_started(&beside, err)
                              : err_set(err, ERR_IO, "its supervisor does not listen");

@@ -58,6 +58,11 @@ struct supervisor {
 
 /* ---- saying how it is ---- */
 
+static bool is_gone(const char *folder)
+{
+        return access(folder, F_OK) < 0 && errno == ENOENT;
+}
+
 static void say(struct supervisor *self, enum run_phase phase)
 {
         struct err err;
@@ -66,8 +71,10 @@ static void say(struct supervisor *self, enum run_phase phase)
         self->status.since_ms = time_wall_ms();
         self->status.pid = self->first;
         bool is_final = phase == RUN_EXITED || phase == RUN_REFUSED;
-        /* The end must reach the disk, however long that takes: the run still counts as there. */
-        while (status_write(self->folder, &self->status, &err) < 0 && is_final)
+        /* The end must reach the disk, however long that takes: the run still counts as there. But
+         * where its folder was removed nobody will look for it. */
+        while (status_write(self->folder, &self->status, &err) < 0 && is_final &&
+               !is_gone(self->folder))
                 sleep(RETRY_S);
         folder_poke(self->folder);
 }

@@ -120,7 +120,7 @@ void get_events(struct http_exchange *exchange, const struct route_match *match,
                 return;
         wish.token = call.token;
         wish.until_ms = call.token_until_ms;
-        /* Who comes back says behind which event, and has the time of its first call in the query. */
+        /* Who comes back says behind which event, and still has the time in the query. */
         if (from_ms >= 0 && !wish.has_after)
                 rc = wish_from(&call, from_ms, &wish, &err);
         if (rc < 0 || make_wish(&call, tenant, (uint64_t)workload, &wish, &err) < 0)

@@ -1,5 +1,5 @@
-/* Why work waits, why devices are idle, what would start now: as text, or as JSON; of now, or as it
- * was. */
+/* Why work waits, what waits, why devices are idle, what would start now: as text, or as JSON; of
+ * now, or as it was. */
 #include "controller/api_handlers.h"
 
 #include <inttypes.h>
@@ -12,9 +12,12 @@
 #include "controller/last_stop.h"
 #include "controller/live.h"
 #include "controller/past.h"
+#include "controller/view.h"
 #include "controller/works.h"
 #include "engine/explain.h"
 #include "proto/explain_text.h"
+
+#define QUEUE_USUAL 50 /* rows, where nothing is said */
 
 static const char *name_of(void *arg, uint64_t id)
 {
@@ -196,6 +199,27 @@ void get_explanation(struct http_exchange *exchange, const struct route_match *m
                       str_equal(format, "text"));
         }
         mem_free(record);
+}
+
+/* ---- the queue ---- */
+
+void get_queue(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        struct past_question question = {0};
+        int64_t limit = QUEUE_USUAL;
+        struct call call;
+
+        if (!api_begin(arg, exchange, match, &call) || !api_tenant(&call, question.tenant) ||
+            !api_query_number(&call, "limit", 1, API_LIMIT_MAX, &limit) ||
+            !take_at(&call, &question.at_ms))
+                return;
+        question.queue = (uint32_t)limit;
+        if (question.at_ms)
+                ask_past(&call, &question);
+        else
+                api_reply(&call, 200,
+                          view_queue(call.live, question.tenant[0] ? question.tenant : NULL,
+                                     question.queue));
 }
 
 /* ---- capacity ---- */

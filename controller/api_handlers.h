@@ -58,9 +58,9 @@ route_handler put_workload;
 void api_reply_document(struct call *call, const char *text, size_t size);
 void api_cancel_named(struct call *call, const char *name);
 /* api_explain.c */
-route_handler get_explanation, get_idle, get_fits;
+route_handler get_explanation, get_queue, get_idle, get_fits;
 /* api_pool.c */
-route_handler get_queue, get_pool, get_nodes, get_tenants, get_notices,
+route_handler get_pool, get_nodes, get_tenants, get_notices,
         post_drain, post_undrain, post_lost, post_freeze,
         get_health, get_ready, get_version, get_openapi,
         get_metrics;

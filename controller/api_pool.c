@@ -22,17 +22,6 @@ static const char *or_null(const char *text)
         return text[0] ? text : NULL;
 }
 
-void get_queue(struct http_exchange *exchange, const struct route_match *match, void *arg)
-{
-        char tenant[TENANT_PATH_MAX];
-        int64_t limit = 50;
-        struct call call;
-
-        if (api_begin(arg, exchange, match, &call) && api_tenant(&call, tenant) &&
-            api_query_number(&call, "limit", 1, API_LIMIT_MAX, &limit))
-                api_reply(&call, 200, view_queue(call.live, or_null(tenant), (uint32_t)limit));
-}
-
 void get_pool(struct http_exchange *exchange, const struct route_match *match, void *arg)
 {
         struct call call;

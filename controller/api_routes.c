@@ -26,7 +26,7 @@ const struct route api_routes[] = {
          "offset end rows columns"},
         {HTTP_DELETE, "/v1/attachments/{session}", "deleteAttach", delete_attach, ""},
         {HTTP_POST, "/v1/workloads/{id}/move", "postMove", post_move, "tenant dry_run"},
-        {HTTP_GET, "/v1/queue", "getQueue", get_queue, "tenant limit"},
+        {HTTP_GET, "/v1/queue", "getQueue", get_queue, "tenant limit at"},
         {HTTP_GET, "/v1/pool", "getPool", get_pool, ""},
         {HTTP_GET, "/v1/pool/document", "getPoolDocument", get_pool_document, "beside"},
         {HTTP_PUT, "/v1/pool/document", "putPoolDocument", put_pool_document, "dry_run"},

@@ -28,7 +28,6 @@
 #include "engine/tenancy.h"
 
 struct core;
-struct err;
 struct http_exchange;
 
 #define EVENT_ID_SHIFT    20            /* facts of one record: far below 2^20 */
@@ -76,8 +75,6 @@ void events_end_token(struct events *events, uint64_t token);
 
 struct events_figures {
         uint32_t watchers, behind;      /* now */
-        uint32_t ring_events;
-        uint64_t ring_bytes;
         uint64_t shown;                 /* pushed to a view, ever */
         uint64_t cut;                   /* watchers whom the ring has passed, ever */
 };

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "controller/explained.h"
+#include "controller/past_queue.h"
 #include "engine/explain.h"
 #include "engine/memo.h"
 #include "engine/state.h"
@@ -327,6 +328,21 @@ static int write_answer(struct store *view, const struct past_question *question
         return rc;
 }
 
+static int write_queue(struct store *view, const struct past_question *question,
+                       const struct log_pool *pool, char **ret_bytes, size_t *ret_size,
+                       struct err *err)
+{
+        json_t *json = past_queue(view, pool, question->tenant, question->queue, question->at_ms);
+        char *bytes = json ? json_dumps(json, JSON_COMPACT) : NULL;
+
+        json_decref(json);
+        if (!bytes)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        *ret_bytes = bytes;
+        *ret_size = strlen(bytes);
+        return 0;
+}
+
 int past_answer(struct store *view, const struct past_question *question,
                 const struct past_limits *limits, char **ret_bytes, size_t *ret_size,
                 struct err *err)
@@ -339,7 +355,8 @@ int past_answer(struct store *view, const struct past_question *question,
         rc = past_pool(view, question->at_ms, limits, &pool, err);
         if (rc)
                 return rc;
-        rc = write_answer(view, question, &pool, ret_bytes, ret_size, err);
+        rc = question->queue ? write_queue(view, question, &pool, ret_bytes, ret_size, err)
+                             : write_answer(view, question, &pool, ret_bytes, ret_size, err);
         log_pool_done(&pool);
         return rc;
 }

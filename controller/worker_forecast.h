@@ -43,8 +43,8 @@ struct forecast {
         int64_t p50_ms, p90_ms;         /* from now; below 0: not within the horizon */
 };
 
-/* Of the first one, where it is several. 0, -ERR_RANGE (no future came out in time), -ERR_INPUT (it
- * waits for other work or its owner, or would be refused; a log that cannot be read), -ERR_CANCELLED
- * (`stops`), or what reading the document, or past_pool(), returns. */
+/* Of the first one, where it is several. 0, -ERR_RANGE (too few futures came out in time),
+ * -ERR_INPUT (it waits for other work or its owner, or would be refused; a log that cannot be
+ * read), -ERR_CANCELLED (`stops`), or what reading the document, or past_pool(), returns. */
 int forecast_make(struct store *view, const struct forecast_question *question,
                   struct forecast *ret_forecast, struct err *err);

@@ -195,7 +195,6 @@ static void close_window(struct run *run, uint32_t number)
                         run->figures->windows[at] = (struct poisson_window){
                                 .count_pct = part_pct(counts->accepted, counts->arrived),
                                 .size_pct = part_pct(counts->size_accepted, counts->size_arrived),
-                                .held_pct = part_pct(run->held, run->capacity),
                                 .p50_us = latency_us(from, count, 500),
                                 .p99_us = latency_us(from, count, 990),
                                 .memory_bytes = memo_bytes(runner->memo)};

@@ -100,7 +100,7 @@ class Berthd:
             return int(file.read().split()[1]) * resource.getpagesize() >> 20
 
     def dial(self, source="127.0.0.1"):
-        return socket.create_connection(("127.0.0.1", self.port), timeout=10,
+        return socket.create_connection(("127.0.0.1", self.port), timeout=60,
                                         source_address=(source, 0))
 
     def check(self, phase, good):
@@ -152,9 +152,14 @@ class GoodClient(threading.Thread):
 
     def ask(self, method, path, body, headers):
         if not self.connection:
-            self.connection = http.client.HTTPConnection("127.0.0.1", self.berthd.port, timeout=30,
+            self.connection = http.client.HTTPConnection("127.0.0.1", self.berthd.port, timeout=60,
                                                          source_address=("127.0.0.9", 0))
         return call(self.connection, method, path, body, headers)
+
+    def until_begun(self):
+        deadline = time.monotonic() + 60
+        while not self.took_ms and time.monotonic() < deadline:
+            time.sleep(0.02)
 
     def check(self, phase):
         with self.lock:
@@ -335,7 +340,7 @@ def fill(path, work, token):
             .replace("{node}", "gpu-01").replace("{request}", "1"))
 
 
-def ask_raw(berthd, method, path, headers, body=None, seconds=10.0, quiet=0.01):
+def ask_raw(berthd, method, path, headers, body=None, seconds=60.0, quiet=0.01):
     """The whole answer, head and all."""
     lines = [f"{method} {path} HTTP/1.1", "Host: x", "Connection: close",
              *(f"{name}: {value}" for name, value in headers.items())]
@@ -367,7 +372,7 @@ def between_tenants(berthd, good, root):
                 waits = "/events" in path or "/logs" in path
                 told = ask_raw(berthd, operation["method"].upper(), path + query,
                                {**mona, "Idempotency-Key": f"{SECRET}-1", "Last-Event-ID": "1"},
-                               "{}", 0.3 if waits else 10.0, 0.1 if waits else 0.01)
+                               "{}", 0.3 if waits else 60.0, 0.1 if waits else 0.01)
                 # What she wrote herself is said back to her.
                 heard = told.replace(urllib.parse.unquote(path), "").replace(name, "")
                 if SECRET in heard or "zoe" in heard:
@@ -415,7 +420,7 @@ def main():
     try:
         good = GoodClient(berthd)
         good.start()
-        time.sleep(0.5)
+        good.until_begun()
         berthd.check("quiet", good)
         count = by_chance(berthd, options.seconds, options.seed)
         berthd.check(f"{count} by chance", good)

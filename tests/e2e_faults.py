@@ -58,8 +58,8 @@ def story_agent_restarts(programs, folder):
 
 
 def story_node_cut_off(programs, folder):
-    """A node is cut off for longer than its lease: its work is gone before it starts elsewhere."""
-    with Story(programs, folder, nodes=2, lease="2s") as it:
+    """Long: a node is cut off for longer than its lease: its work is gone before it starts elsewhere."""
+    with Story(programs, folder, nodes=2, lease="6s") as it:
         it.submit("moves", devices=2)
         node = it.wait_said("moves", "start")[0][3]
         it.pool.berth("cancel", "moves")
@@ -94,8 +94,8 @@ def story_node_cut_off(programs, folder):
 
 
 def story_agent_away_for_long(programs, folder):
-    """No agent for longer than the lease: work starts elsewhere, and what is left ends."""
-    with Story(programs, folder, nodes=2, lease="1s") as it:
+    """Long: no agent for longer than the lease: work starts elsewhere, and what is left ends."""
+    with Story(programs, folder, nodes=2, lease="6s") as it:
         it.submit("lost", devices=2)
         node = it.wait_said("lost", "start")[0][3]
         it.wait("lost", "running")

@@ -27,15 +27,23 @@ trap 'say term' TERM
 SIGNAL = {"every": "1h", "within": "1s", "signal": "USR1"}
 
 
-def lost(story, name):
+def check_lost(story, name, least, most):
+    """What its last requeue says is lost is between these."""
     rows = story.events(name, "requeued")
     check(rows, f"{name} was not queued again")
-    return rows[-1]["lost_ms"]
+    lost = rows[-1]["lost_ms"]
+    check(least - 100 <= lost <= most + 100, f"lost_ms is {lost}, not from {least} to {most}")
+
+
+def span_of(row, run):
+    """When the run of that number began and ended, as the pool says it."""
+    it = row["runs"][run - 1]
+    return ms_of(it["started"]), ms_of(it["ended"])
 
 
 def story_preempted_and_saved(programs, folder):
     """A promise takes the place of work that saves when told; it goes on from there."""
-    with Story(programs, folder, notice="20s") as it:
+    with Story(programs, folder, notice="60s") as it:
         it.submit("victim", SAVES, devices=2, checkpoint=SIGNAL)
         it.wait_said("victim", "beat", 40)      # runs for far longer than it may lose
         it.submit("promised", devices=2, tenant="web")
@@ -50,8 +58,10 @@ def story_preempted_and_saved(programs, folder):
         check(started[0] < json.loads(notice)["until_ms"], "it waited for the end of the notice")
         row = it.wait("victim", "queued")
         check(row["stops"] == 1, f"stops are {row['stops']}")
-        wrong = lost(it, "victim") - (leaves[0] - it.said("victim", "saved")[0][0])
-        check(abs(wrong) < 2000, f"lost_ms is wrong by {wrong} ms")
+        _, ended = span_of(row, 1)
+        check(ended >= leaves[0], "it has ended before it left")
+        check_lost(it, "victim", ended - it.said("victim", "saved")[0][0],
+                   ended - it.said("victim", "told")[0][0])
         it.go("promised")
         it.wait("promised", "succeeded")
         check(it.wait_said("victim", "resumes")[0][2] == "42", "it lost its checkpoint")
@@ -72,7 +82,7 @@ def refused_logs(it, *words):
 def story_logs_of_runs_before(programs, folder):
     """What a run wrote before it was preempted can be read: while it waits, and ever after."""
     script = ('trap "echo told; exit 75" USR1; echo "began $BERTH_EPOCH"; echo oops >&2; ' + BEATS)
-    with Story(programs, folder, notice="20s") as it:
+    with Story(programs, folder, notice="60s") as it:
         it.submit("victim", script, devices=2, checkpoint=SIGNAL)
         it.wait_said("victim", "beat", 10)
         follows = subprocess.Popen([programs["berth"], "logs", "-f", "victim"],
@@ -127,16 +137,18 @@ def story_preempted_and_deaf(programs, folder):
         term = it.said("victim", "term")
         check(len(it.said("victim", "told")) == 1, "it was not told once")
         check(term and term[0][0] >= ms_of(notice["until"]), "TERM before the notice was over")
-        check(end >= term[0][0] + 9500, "KILL before ten seconds were over")
+        # It is killed before it would have said the next; on a busy machine that is later.
+        times = [row[0] for row in it.said("victim")]
+        pause = max(b - a for a, b in zip(times, times[1:]))
+        check(end + pause >= term[0][0] + 9500, "KILL before ten seconds were over")
         check(it.wait_said("promised", "start")[0][0] >= end, "two had the devices")
-        it.wait("victim", "queued")
-        wrong = lost(it, "victim") - (end - begin)
-        check(abs(wrong) < 4000, f"all was lost; lost_ms is wrong by {wrong} ms")
+        started, ended = span_of(it.wait("victim", "queued"), 1)
+        check_lost(it, "victim", end - begin, ended - started)  # all was lost
 
 
 def story_gang_preempted(programs, folder):
     """A place of a gang is promised to others: all of it saves, leaves and comes back."""
-    with Story(programs, folder, nodes=2, devices=1, notice="20s", protect=1) as it:
+    with Story(programs, folder, nodes=2, devices=1, notice="60s", protect=1) as it:
         it.submit("gang", SAVES, members=2, checkpoint=SIGNAL)
         for member in (0, 1):
             it.wait_said("gang", "beat", member=member)
@@ -154,8 +166,8 @@ def story_gang_preempted(programs, folder):
 
 
 def story_controller_dies_in_a_notice(programs, folder):
-    """berthd is killed while a notice runs: it is neither repeated nor prolonged, and it holds."""
-    with Story(programs, folder, notice="9s") as it:
+    """Long: berthd is killed while a notice runs: it is not repeated or prolonged, and it holds."""
+    with Story(programs, folder, notice="15s") as it:
         it.submit("victim", DEAF.replace("'say term'", "'say term; exit 0'"), devices=2,
                   checkpoint=SIGNAL)
         it.wait_said("victim", "beat")
@@ -178,13 +190,13 @@ def story_controller_dies_in_a_notice(programs, folder):
 
 def story_controller_away_when_a_notice_ends(programs, folder):
     """The agent keeps to a notice while berthd is away."""
-    with Story(programs, folder, notice="2s", lease="30s") as it:
+    with Story(programs, folder, notice="4s", lease="60s") as it:
         it.submit("victim", DEAF.replace("'say term'", "'say term; exit 0'"), devices=2,
                   checkpoint=SIGNAL)
         it.wait_said("victim", "beat")
         it.submit("promised", devices=2, tenant="web")
-        until_ms = ms_of(it.wait("victim", "stopping")["notice"]["until"])
         it.wait_said("victim", "told")
+        until_ms = ms_of(it.events("victim", "noticed")[0]["until"])
         it.pool.kill_berthd()
         check(it.wait_said("victim", "term")[0][0] >= until_ms, "TERM before it was over")
         it.pool.start_berthd()
@@ -194,7 +206,7 @@ def story_controller_away_when_a_notice_ends(programs, folder):
 
 def story_notice_withdrawn(programs, folder):
     """Whoever the room was made for goes: the victim may stay, and its notice file goes."""
-    with Story(programs, folder, notice="20s") as it:
+    with Story(programs, folder, notice="60s") as it:
         it.submit("victim", DEAF + "", devices=2, checkpoint=SIGNAL)
         it.wait_said("victim", "beat")
         it.submit("promised", devices=2, tenant="web")
@@ -212,7 +224,7 @@ def story_drain_with_a_deadline(programs, folder):
         it.submit("moves", SAVES, devices=2, checkpoint=SIGNAL)
         node = it.wait_said("moves", "start")[0][3]
         other = "n2" if node == "n1" else "n1"
-        by = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 4))
+        by = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 40))
         it.pool.berth("drain", node, "--by", by, "--reason", "fan")
         again = it.wait_said("moves", "start", 2)[1]
         check(again[3] == other, f"it went to {again[3]}")
@@ -229,7 +241,7 @@ def story_drain_with_a_deadline(programs, folder):
 
 def story_preempted_by_an_operator(programs, folder):
     """An operator stops work with notice; it waits, and starts again."""
-    with Story(programs, folder, notice="1s") as it:
+    with Story(programs, folder, notice="60s") as it:
         it.submit("work", SAVES, checkpoint=SIGNAL)
         it.wait_said("work", "beat")
         it.pool.berth("preempt", "work", status=2)              # why?
@@ -241,7 +253,7 @@ def story_preempted_by_an_operator(programs, folder):
 
 def story_cancelled_in_each_state(programs, folder):
     """Queued, starting, running, told to stop: what is cancelled ends, and nothing is left."""
-    with Story(programs, folder, notice="20s") as it:
+    with Story(programs, folder, notice="60s") as it:
         it.submit("running", devices=2)
         it.wait_said("running", "beat")
         it.submit("queued", devices=2)
@@ -273,11 +285,11 @@ def story_cancelled_in_each_state(programs, folder):
 def story_time_limit(programs, folder):
     """What runs longer than it said is ended."""
     with Story(programs, folder) as it:
-        it.submit("long", time_limit="1s")
+        it.submit("long", "trap 'say term; exit 3' TERM\n" + BEATS, time_limit="3s")
         row = it.wait("long", "timed_out")
         check(row["exit_code"] is None or row["cause"] == "timed_out", f"{row}")
-        beats = it.said("long", "beat")
-        check(beats[-1][0] - beats[0][0] >= 800, "it was ended too early")
+        term, (started, _) = it.said("long", "term"), span_of(row, 1)
+        check(term and term[0][0] >= started + 3000, f"it was ended too early: {row}, {term}")
         it.must_be_gone()
 
 
@@ -307,6 +319,7 @@ def story_hold_release_restart(programs, folder):
         it.wait("held", "succeeded")
         it.submit("later", hold=False)
         it.wait_said("later", "beat")
+        it.wait("later", "running")
         it.pool.berth("hold", "later")                          # running work goes on
         check(it.row("later")["state"] == "running", "a hold stopped it")
         it.go("later")

@@ -127,7 +127,7 @@ class Story:
             os.kill(pid, signal.SIGCONT)
 
     def must_be_gone(self):
-        until(lambda: not self.pool.left(), "no process of the work is left", 20)
+        until(lambda: not self.pool.left(), "no process of the work is left")
 
 
 def check(holds, words):

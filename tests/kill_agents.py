@@ -139,7 +139,7 @@ def start(path, nodes, book):
 
 
 def cancel_all(daemon):
-    connection = http.client.HTTPConnection("berthd", timeout=10)
+    connection = http.client.HTTPConnection("berthd", timeout=60)
     connection.sock = socket.socket(socket.AF_UNIX)
     connection.sock.connect(daemon.socket)
     connection.request("GET", "/v1/workloads?state=live&limit=1000")

@@ -51,7 +51,7 @@ OWN_MAX = 100           # of each client, live or long over; then it cancels one
 
 
 class Connection(http.client.HTTPConnection):
-    def __init__(self, path, seconds=10):
+    def __init__(self, path, seconds=60):
         super().__init__("berthd", timeout=seconds)
         self.path = path
 
@@ -62,12 +62,13 @@ class Connection(http.client.HTTPConnection):
 
 
 def call(connection, method, path, body=None, headers=None):
-    """Status and decoded body. OSError or HTTPException where there was no answer."""
-    text = json.dumps(body) if body is not None else None
+    """Status and decoded body. OSError or HTTPException where there was no answer. A text is sent
+    as it is, a YAML document; anything else as JSON."""
     headers = dict(headers or {})
-    if text:
+    if body is not None and not isinstance(body, str):
+        body = json.dumps(body)
         headers["Content-Type"] = "application/json"
-    connection.request(method, path, text, headers)
+    connection.request(method, path, body, headers)
     answer = connection.getresponse()
     data = answer.read()
     return answer.status, json.loads(data) if data else None
@@ -103,7 +104,7 @@ class Daemon:
                                FORGET_FILES=self.store, FORGET_UNDO=self.undo)
         with open(os.path.join(self.folder, "log"), "ab") as log:
             self.process = subprocess.Popen(self.command(), stderr=log, env=environment)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 raise SystemExit("berthd does not start:\n" + self.last_words())
@@ -329,7 +330,7 @@ def check_nodes(connection, book):
 def check_second(daemon, book):
     """Another one on the same file is kept out."""
     other = subprocess.run(daemon.command() + ["--listen", "unix:" + daemon.socket + ".2"],
-                           stderr=subprocess.PIPE, text=True, timeout=20, check=False)
+                           stderr=subprocess.PIPE, text=True, timeout=60, check=False)
     if other.returncode == 0 or "is held by process" not in other.stderr:
         book.find(f"a second controller: {other.returncode} {other.stderr}")
 
@@ -338,7 +339,8 @@ def wait_idle(clients):
     for client in clients:
         client.paused.set()
     for client in clients:
-        client.idle.wait(30)
+        if not client.idle.wait(60):
+            raise SystemExit(f"client {client.number} has no answer for a minute")
 
 
 def run(options, folder):
@@ -378,11 +380,11 @@ def run(options, folder):
     took = time.monotonic() - begin
     for client in clients:
         client.ends.set()
-        client.join(30)
+        client.join(60)
     if agents:
         kill_agents.finish(agents, daemon, book)
     daemon.process.send_signal(signal.SIGTERM)
-    if daemon.process.wait(30) != 0:
+    if daemon.process.wait(60) != 0:
         book.find("berthd ends badly:\n" + daemon.last_words())
     print(f"kills={number + 1} acknowledged={len(book.acked)} cancelled={len(book.cancelled)} "
           f"repeated={book.repeated} told_to_retry={book.errors} losses={book.losses} "

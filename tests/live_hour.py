@@ -368,7 +368,7 @@ class Hour:
                     self.counts["cancelled at the end"] += late
             time.sleep(0.5)
         try:
-            until(lambda: not self.pool.left(), "no process of the work is left", 20)
+            until(lambda: not self.pool.left(), "no process of the work is left")
         except Trouble:
             self.find(f"{len(self.pool.left())} processes are left: {self.pool.left()[:10]}")
 

@@ -37,7 +37,7 @@ principals:
   - {name: vera, tenants: {alpha: viewer}}
 alerts: {memory_pressure: 0.01, for: 0s}
 """
-WAIT_S = 20                             # a sanitized controller on a busy machine is slow
+WAIT_S = 60                             # a sanitized controller on a busy machine is slow
 
 
 def document(name, each="{devices: 1, model: H100-80}", seconds=60, more=""):
@@ -236,6 +236,7 @@ def see_workloads(berthd, ids):
     berthd.ask("getLogs", 404, path={"id": ids["runs"]})
     berthd.ask("postAttach", 409, path={"id": ids["runs"]}, body={})
     berthd.ask("getQueue")
+    berthd.ask("getQueue", query={"at": "now"})
     berthd.ask("getQueue", query={"tenant": "alpha", "limit": 1})
     berthd.ask("getQueue", 400, query={"limit": 1001})
 

@@ -77,7 +77,7 @@ class Berthd:
         self.process.wait(PATIENCE_S)
 
     def ask(self, method, path, body=None):
-        connection = Connection(self.socket, PATIENCE_S)
+        connection = Connection(self.socket)
         connection.request(method, path, json.dumps(body) if body else None,
                            {"Content-Type": "application/json"} if body else {})
         answer = connection.getresponse()
@@ -259,7 +259,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=80)
     options = parser.parse_args()
     folder = tempfile.mkdtemp(prefix="berth-worker-")
-    berthd = Berthd(options.berthd, folder, "--worker-silence-for-tests", "2s")
+    berthd = Berthd(options.berthd, folder, "--worker-silence-for-tests", "5s")
     try:
         plans_and_foretells(berthd, options.jobs)
         a_dry_run_says_terms_and_price(berthd)

@@ -17,12 +17,12 @@ export BERTH_URL
 answers() { "$build/berth" pool >/dev/null 2>&1; }
 nodes_are_there() { [ "$("$build/berth" pool --json | sed -n 's/.*"nodes_up": *\([0-9]*\).*/\1/p')" = 5 ]; }
 
-# until_it COMMAND WHAT LOG: waits for ten seconds
+# until_it COMMAND WHAT LOG: waits for a minute
 until_it() {
         tries=0
         until "$1"; do
                 tries=$((tries + 1))
-                if [ $tries -gt 100 ]; then
+                if [ $tries -gt 600 ]; then
                         echo "up: $2; the last words of $3:" >&2
                         tail -5 "$3" >&2
                         exit 1
@@ -42,7 +42,7 @@ end() {
         for file in "$folder"/*.pid; do
                 [ -f "$file" ] || continue
                 tries=0
-                while runs "$file" && [ $tries -lt 200 ]; do
+                while runs "$file" && [ $tries -lt 600 ]; do
                         tries=$((tries + 1))
                         sleep 0.1
                 done

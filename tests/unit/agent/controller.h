@@ -60,4 +60,4 @@ bool controller_output(struct controller *controller, const char *want,
                        struct seen_output *ret_output);
 
 /* How long a test waits for what must come. */
-#define CONTROLLER_PATIENCE_MS 15000
+#define CONTROLLER_PATIENCE_MS 60000

@@ -12,14 +12,16 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "tests/scratch.h"
 
 static const char *command[] = {"true"};
 
 static int set_up(void **state)
 {
-        char *path = strdup("/tmp/berth-folder-XXXXXX");
+        char *path = malloc(SCRATCH_MAX);
 
-        assert_non_null(mkdtemp(path));
+        assert_non_null(path);
+        assert_non_null(scratch_folder(path, SCRATCH_MAX, "folder"));
         *state = path;
         return 0;
 }

@@ -2,9 +2,12 @@
 #include "tests/unit/check.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -337,6 +340,15 @@ static int in_a_child(const struct world *world, uid_t uid, bool is_killed)
         return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/* Who may not mount needs memory there. */
+static bool has_shm(void)
+{
+        struct statfs it;
+
+        return statfs("/dev/shm", &it) == 0 && it.f_type == TMPFS_MAGIC &&
+               !(it.f_flags & ST_RDONLY);
+}
+
 /* As whoever the tests are, and as one who may mount nothing. */
 static void either_place_is_emptied_also_after_a_kill(void **state)
 {
@@ -347,8 +359,12 @@ static void either_place_is_emptied_also_after_a_kill(void **state)
         snprintf(run, sizeof run, "%s/run", world->folder);
         snprintf(inside, sizeof inside, "%s/secrets", run);
         put_secret(world, "ana", "hf-token", "opensesame");
+        if (!has_shm())
+                print_message("no memory in /dev/shm: only a mount is tried here\n");
         for (size_t i = 0; i < (geteuid() == 0 ? 2u : 1u); i++) {
                 struct stat stat;
+                if (accounts[i] != 0 && !has_shm())
+                        break;
                 assert_int_equal(mkdir(run, 0777), 0);
                 if (i == 1)
                         command(world, "chown -R 65534 secrets run");

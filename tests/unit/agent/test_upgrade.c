@@ -1,10 +1,12 @@
 /* Agents are replaced under running work: by one of another release (BERTH_AGENT_NEXT: the same
  * code with another version), over a state folder of the format before, and back again. The
  * controller is the real berthd. */
+#include "tests/scratch.h"
 #include "tests/unit/check.h"
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,7 +16,7 @@
 #include "base/str.h"
 #include "net/client.h"
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 60000
 
 static const char pool_yaml[] =
         "kind: Pool\nplanes: {training: {}}\nnodes:\n"
@@ -34,6 +36,7 @@ static pid_t spawn(const char *command)
         pid_t pid = fork();
         snprintf(text, sizeof text, "cd %s && exec %s", folder, command);
         if (pid == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves none behind */
                 execl("/bin/sh", "sh", "-c", text, (char *)NULL);
                 _exit(127);
         }
@@ -100,8 +103,7 @@ static int set_up(void **state)
         (void)state;
         if (!getenv("BERTH_AGENT") || !getenv("BERTH_AGENT_NEXT") || !getenv("BERTHD"))
                 fail_msg("BERTH_AGENT, BERTH_AGENT_NEXT and BERTHD must name the programs");
-        str_copy(folder, sizeof folder, "/tmp/berth-upgrade-XXXXXX");
-        assert_non_null(mkdtemp(folder));
+        assert_non_null(scratch_folder(folder, sizeof folder, "upgrade"));
         assert_int_equal(chmod(folder, 0755), 0);
         write_file("pool.yaml", pool_yaml);
         write_file("policy.yaml", policy_yaml);

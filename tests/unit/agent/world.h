@@ -11,7 +11,7 @@
 
 #include "tests/unit/agent/controller.h"
 
-#define WORLD_KILL_MS 400
+#define WORLD_KILL_MS 1500
 #define WORLD_DEVICES 4
 
 struct world {

@@ -1,6 +1,7 @@
 /* child.h - `berth ...` in a process of its own, with files in a folder of the test's. */
 #pragma once
 
+#include "tests/scratch.h"
 #include "tests/unit/check.h"
 
 #include <signal.h>
@@ -42,8 +43,7 @@ static inline const char *path_of(const char *name)
 
 static inline int open_child_folder(void)
 {
-        snprintf(folder, sizeof folder, "/tmp/berth-cli-XXXXXX");
-        return mkdtemp(folder) ? 0 : -1;
+        return scratch_folder(folder, sizeof folder, "cli") ? 0 : -1;
 }
 
 /* Removes these files; any other one there is a failure. */
@@ -110,6 +110,7 @@ static inline pid_t start_child(const char *const *args)
                 return child;
         if (!freopen(path_of("out"), "w", stdout) || !freopen(path_of("err"), "w", stderr))
                 _exit(99);
+        setvbuf(stderr, NULL, _IONBF, 0);       /* as it is when a program starts */
         int rc = command_main(argc, (char **)argv);
         fflush(NULL);
         _exit(rc);

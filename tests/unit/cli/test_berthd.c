@@ -2,6 +2,7 @@
 #include "tests/unit/cli/child.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -9,7 +10,7 @@
 
 #include "cli/names.h"
 
-#define PATIENCE_MS 10000
+#define PATIENCE_MS 60000
 
 static pid_t daemon_pid;
 
@@ -41,6 +42,7 @@ static int start_daemon(void)
         snprintf(listen, sizeof listen, "unix:%s", path_of("s.sock"));
         daemon_pid = fork();
         if (daemon_pid == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves none behind */
                 int log = open(path_of("daemon.log"), O_WRONLY | O_CREAT | O_APPEND, 0600);
                 dup2(log, STDOUT_FILENO);
                 dup2(log, STDERR_FILENO);
@@ -135,9 +137,10 @@ static void work_goes_its_way(void **state)
 {
         (void)state;
         static const struct child_row rows[] = {
-                {"submit --tenant web -d 1 --dry-run -- sleep 60", 0, "would be: STARTING", ""},
+                {"submit --tenant web -d 1 --dry-run -- sleep 6000", 0, "would be: STARTING", ""},
                 {"status", 0, "there is no such work\n", ""},
-                {"submit --tenant web -d 1 --name one --hold -- sleep 60", 0, "1 one: held\n", ""},
+                {"submit --tenant web -d 1 --name one --hold -- sleep 6000", 0, "1 one: held\n",
+                 ""},
                 {"status one", 0, "1 one: held\n", ""},
                 {"release one", 0, "1: running\n", ""},
                 {"status", 0, "1  one   web     batch  ", ""},
@@ -226,7 +229,7 @@ static void what_is_planned_stands_beside(void **state)
                 {"apply @/policy.yaml", 0, "policy is revision ", ""},
                 {"reservation delete launch --reason off", 0, "reservation launch: policy is", ""},
                 {"reservation delete launch", 3, "", "there is no Reservation 'launch'"},
-                {"submit --tenant web -d 1 --model H100-80 --name stays -- sleep 60", 0,
+                {"submit --tenant web -d 1 --model H100-80 --name stays -- sleep 6000", 0,
                  "stays: running\n", ""},
                 {"maintenance create fans --from 2030-01-04T08:00Z --until 2030-01-05T08:00Z "
                  "--reason fans --dry-run", 0, "what runs there now:\n", ""},
@@ -266,7 +269,7 @@ static void documents_are_applied_once(void **state)
                 {"change steady retries=2", 4, "", "runs, and its document changes (retries)"},
                 {"change steady retries=2 --replace --dry-run", 0,
                  "steady of web would be replaced\n  would be cancelled: ", ""},
-                {"change steady", 0, "command: [sleep, '60']", ""},
+                {"change steady", 0, "command: [sleep, '6000']", ""},
                 {"change steady retries", 2, "", "'retries' is no change; write key=value"},
                 {"change steady colour=red", 2, "", "field 'colour': is not known here"},
                 {"change 4711 retries=2", 3, "", "workload 4711"},
@@ -283,10 +286,10 @@ static void documents_are_applied_once(void **state)
         };
         put("web.yaml", "kind: Workload\nname: front\ntenant: web\nclass: batch\nhold: true\n"
                         "each: {cpu: 1}\nservice: {replicas: 2, port: 80}\n"
-                        "run: {command: [sleep, '60']}\n");
+                        "run: {command: [sleep, '6000']}\n");
         put("more.yaml",
             "kind: Workload\nname: steady\ntenant: web\nclass: batch\n"
-            "each: {devices: 1, model: A100-40}\nrun: {command: [sleep, '60']}\n"
+            "each: {devices: 1, model: A100-40}\nrun: {command: [sleep, '6000']}\n"
             "---\n"
             "kind: Policy\ntenants:\n  research: {}\n  web: {protect: {H100-80: 8}}\n"
             "default_class: batch\n"
@@ -321,7 +324,7 @@ static void at_the_limit_of_jobs_work_is_replaced_all_the_same(void **state)
                         "  few: {limit: {jobs: 1}}\ndefault_class: batch\n"
                         "rules: {over_jobs: refuse}\n");
         put("only.yaml", "kind: Workload\nname: only\ntenant: few\nclass: batch\nhold: true\n"
-                         "each: {cpu: 1}\nrun: {command: [sleep, '60']}\n");
+                         "each: {cpu: 1}\nrun: {command: [sleep, '6000']}\n");
         check(rows, ARRAY_LEN(rows));
         unlink(path_of("few.yaml"));
         unlink(path_of("only.yaml"));
@@ -335,7 +338,7 @@ static void who_sees_one_tenant_need_not_name_it(void **state)
         static const struct child_row rows[] = {
                 {"submit -d 1 -- sleep 1", 2, "", "say whose work it is: --tenant PATH, BERTH_TEN"},
                 {"apply @/ana.yaml", 0, "policy is revision ", ""},
-                {"submit --tenant research -d 4 --model A100-40 --name theirs -- sleep 60", 0,
+                {"submit --tenant research -d 4 --model A100-40 --name theirs -- sleep 6000", 0,
                  "theirs: ", ""},
                 {"token make --principal ana --role submitter --tenant web --out @/ana.token", 0,
                  "", "ana.token"},
@@ -376,7 +379,7 @@ static void operators_drain_and_freeze(void **state)
                 {"unfreeze --plane training", 0, "plane training goes on\n", ""},
                 {"freeze --reason storage", 0, "the pool is frozen", ""},
                 {"pool", 0, "`berth unfreeze` ends it", ""},
-                {"submit --tenant web -d 1 --name cold -- sleep 60", 0, "cold: queued\n", ""},
+                {"submit --tenant web -d 1 --name cold -- sleep 6000", 0, "cold: queued\n", ""},
                 {"unfreeze", 0, "the pool goes on\n", ""},
                 {"cancel cold", 0, "", ""},
         };
@@ -389,7 +392,7 @@ static void waiting_ends_with_the_work(void **state)
 {
         (void)state;
         static const struct child_row rows[] = {
-                {"submit --wait --tenant web -d 1 --name short -- sleep 0.5", 0, "",
+                {"submit --wait --tenant web -d 1 --name short -- sleep 2", 0, "",
                  "short: running. It runs.\n"},
                 {"submit --wait --tenant web -d 1 --name short -- sleep 0.2", 0, "",
                  "short: succeeded\n"},
@@ -399,12 +402,30 @@ static void waiting_ends_with_the_work(void **state)
         check(rows, ARRAY_LEN(rows));
 }
 
+/* Until a child that goes on has said it. */
+static void waits_for_err(const char *part)
+{
+        bool is_said = false;
+
+        for (int waited_ms = 0; !is_said && waited_ms < PATIENCE_MS; waited_ms += 20) {
+                pause_ms(20);
+                char *text = access(path_of("err"), F_OK) == 0 ? text_of("err") : NULL;
+                is_said = text && strstr(text, part);
+                mem_free(text);
+        }
+        check_err(part);
+}
+
 static void ctrl_c_leaves_the_work_running(void **state)
 {
         (void)state;
         static const char *const args[] = {"submit", "--wait", "--tenant", "web",   "-d", "1",
-                                           "--name", "long",   "--",       "sleep", "60", NULL};
-        assert_int_equal(interrupt_child(args), EXIT_STOPPED);
+                                           "--name", "long",   "--",       "sleep", "6000", NULL};
+        unlink(path_of("err"));
+        pid_t child = start_child(args);
+        waits_for_err("long: running");
+        kill(child, SIGINT);
+        assert_int_equal(end_child(child), EXIT_STOPPED);
         check_err("no longer waiting; the work goes on. `berth status ");
         assert_int_equal(run_line("status long", folder), 0);
         char *out = text_of("out");
@@ -418,11 +439,12 @@ static void waiting_outlives_the_controller(void **state)
 {
         (void)state;
         static const char *const args[] = {"submit", "--wait",  "--tenant", "web",   "-d", "1",
-                                           "--name", "patient", "--",       "sleep", "3",  NULL};
+                                           "--name", "patient", "--",       "sleep", "4",  NULL};
+        unlink(path_of("err"));
         pid_t child = start_child(args);
-        pause_ms(700);
+        waits_for_err("patient: running");
         assert_int_equal(stop_daemon(), 0);
-        pause_ms(700);
+        waits_for_err("trying again\n");
         assert_int_equal(start_daemon(), 0);
         assert_int_equal(end_child(child), 0);
         check_err("trying again\n");
@@ -452,7 +474,7 @@ static void long_lists_are_whole(void **state)
 {
         (void)state;
         put("array.yaml", "kind: Workload\nname: many\ntenant: web\nclass: batch\nhold: true\n"
-                          "each: {devices: 1}\narray: 1-1500\nrun: {command: [sleep, '60']}\n");
+                          "each: {devices: 1}\narray: 1-1500\nrun: {command: [sleep, '6000']}\n");
         assert_int_equal(run_line("submit @/array.yaml --json", folder), 0);
         assert_int_equal(run_line("status --state held --json", folder), 0);
         char *out = text_of("out");
@@ -481,6 +503,9 @@ static int open_all(void **state)
                 return -1;
         snprintf(url, sizeof url, "unix:%s", path_of("s.sock"));
         setenv("BERTH_URL", url, 1);
+        setenv("BERTH_CONTEXTS", path_of("contexts.yaml"), 1); /* none of the user's own */
+        unsetenv("BERTH_CONTEXT");
+        unsetenv("BERTH_PIN");
         unsetenv("BERTH_TENANT");
         setenv("BERTH_COMPLETE_MS", "60000", 1); /* a busy machine is slow */
         unsetenv("BERTH_TOKEN_FILE");
@@ -493,7 +518,7 @@ static int open_all(void **state)
             "kind: Policy\ntenants:\n  research: {}\n  web: {protect: {H100-80: 4}}\n"
             "default_class: batch\n");
         put("wide.yaml", "kind: Workload\nname: wide\ntenant: research\nclass: training\n"
-                         "each: {devices: 8, model: H100-80}\nrun: {command: [sleep, '60']}\n");
+                         "each: {devices: 8, model: H100-80}\nrun: {command: [sleep, '6000']}\n");
         return start_daemon();
 }
 

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "tests/scratch.h"
 #include "tests/unit/check.h"
 
 #include <jansson.h>
@@ -11,6 +12,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -23,6 +25,8 @@
 #include "net/client.h"
 
 #define SERVED_ARGS_MAX 32
+/* For what must come: a sanitized berthd on a busy machine is slow. */
+#define SERVED_PATIENCE_MS 60000
 
 struct served {
         char folder[64], socket[96], store[96];
@@ -58,7 +62,7 @@ static inline int served_dial(const struct served *served)
         int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
         snprintf(address.sun_path, sizeof address.sun_path, "%s", served->socket);
-        for (int tries = 0; tries < 1000; tries++) {
+        for (int waited = 0; waited < SERVED_PATIENCE_MS; waited += 10) {
                 if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
                         return fd;
                 if (waitpid(served->pid, NULL, WNOHANG) > 0)
@@ -91,6 +95,7 @@ static inline void served_start(struct served *served, const char *const *more)
         served->pid = fork();
         assert_true(served->pid >= 0);
         if (served->pid == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);       /* a test that fails leaves none behind */
                 if (!freopen(log, "a", stderr))
                         _exit(126);
                 execv(args[0], (char *const *)(uintptr_t)args);
@@ -115,8 +120,7 @@ static inline void served_end(struct served *served, int signal)
 static inline void served_new(struct served *served, const char *pool, const char *policy)
 {
         *served = (struct served){0};
-        snprintf(served->folder, sizeof served->folder, "/tmp/berth-served-XXXXXX");
-        assert_non_null(mkdtemp(served->folder));
+        assert_non_null(scratch_folder(served->folder, sizeof served->folder, "served"));
         snprintf(served->socket, sizeof served->socket, "%s/s", served->folder);
         snprintf(served->store, sizeof served->store, "%s/pool.db", served->folder);
         served_write(served, "pool.yaml", pool);
@@ -202,6 +206,21 @@ static inline uint64_t served_submit(const struct served *served, const char *na
         json_decref(json);
         assert_true(id > 0);
         return id;
+}
+
+/* Until the workload is in that state. */
+static inline void served_wait(const struct served *served, uint64_t id, const char *state)
+{
+        char path[64], part[64];
+
+        snprintf(path, sizeof path, "/v1/workloads/%llu", (unsigned long long)id);
+        snprintf(part, sizeof part, "\"state\":\"%s\"", state);
+        for (int waited = 0; waited < SERVED_PATIENCE_MS; waited += 20) {
+                if (strstr(served_ask(served, "GET", path, "", NULL)->body, part))
+                        return;
+                served_sleep_ms(20);
+        }
+        fail_msg("workload %llu does not become %s", (unsigned long long)id, state);
 }
 
 /* ---- streams ---- */

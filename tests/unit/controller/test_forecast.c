@@ -92,7 +92,8 @@ static void it_starts_when_what_runs_has_come_to_its_limit(void **state)
                 assert_true(p50_ms > (rows[r].minutes - 5) * MINUTE_MS);
                 assert_true(p50_ms <= (rows[r].minutes + 1) * MINUTE_MS);
                 assert_true(p50_ms <= p90_ms && p90_ms <= (rows[r].minutes + 1) * MINUTE_MS);
-                check_has(json_string_value(json_object_get(it, "assumes")), "or to its time limit");
+                check_has(json_string_value(json_object_get(it, "assumes")),
+                          "or to its time limit");
                 json_decref(it);
         }
 }

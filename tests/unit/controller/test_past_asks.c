@@ -18,21 +18,6 @@ static char vera[128];
 static uint64_t ours, theirs;           /* wait for what `before` has; */
 static char then[32];                   /* ... at this time */
 
-static void wait_until(uint64_t id, const char *wanted)
-{
-        char path[64];
-        snprintf(path, sizeof path, "/v1/workloads/%" PRIu64, id);
-        for (int tries = 0; tries < 1000; tries++) {
-                json_t *json = served_json(&served, "GET", path, NULL, 200);
-                bool is = strcmp(json_string_value(json_object_get(json, "state")), wanted) == 0;
-                json_decref(json);
-                if (is)
-                        return;
-                served_sleep_ms(20);
-        }
-        fail_msg("%s does not become %s", path, wanted);
-}
-
 /* Now, to the ms; nothing happens in it that is asked about. */
 static void keep_time(char when[32])
 {
@@ -59,18 +44,18 @@ static int start(void **state)
         json_decref(made);
         uint64_t before[2] = {served_submit(&served, "b1", "zebra", 8, "1000"),
                               served_submit(&served, "b2", "zebra", 8, "1000")};
-        wait_until(before[0], "running");
-        wait_until(before[1], "running");
+        served_wait(&served, before[0], "running");
+        served_wait(&served, before[1], "running");
         ours = served_submit(&served, "ours", "alpha", 8, "1000");
         theirs = served_submit(&served, "theirs", "zebra", 8, "1000");
-        wait_until(ours, "queued");
+        served_wait(&served, ours, "queued");
         keep_time(then);
         for (unsigned b = 0; b < 2; b++) {
                 char path[64];
                 snprintf(path, sizeof path, "/v1/workloads/%" PRIu64, before[b]);
                 assert_true(served_ask(&served, "DELETE", path, "", NULL)->status < 300);
         }
-        wait_until(ours, "running");
+        served_wait(&served, ours, "running");
         return 0;
 }
 
@@ -106,6 +91,38 @@ static void what_runs_now_waited_then(void **state)
         asked = served_ask(&served, "GET", path, "", NULL);
         check_has(asked->body, "\"idle\":0,");
         check_has(asked->body, "\"policy_revision\":1");
+}
+
+static void the_queue_is_as_it_was(void **state)
+{
+        (void)state;
+        char path[96];
+        snprintf(path, sizeof path, "/v1/queue?at=%s", then);
+        json_t *json = served_json(&served, "GET", path, NULL, 200);
+        json_t *rows = json_object_get(json, "workloads");
+        assert_int_equal(json_integer_value(json_object_get(json, "waiting")), 2);
+        assert_int_equal(json_array_size(rows), 2);
+        for (size_t r = 0; r < 2; r++) {
+                json_t *row = json_array_get(rows, r);
+                uint64_t id = (uint64_t)json_integer_value(json_object_get(row, "id"));
+                assert_true(id == ours || id == theirs);
+                assert_int_equal(json_integer_value(json_object_get(row, "position")), r + 1);
+                assert_string_equal(json_string_value(json_object_get(row, "verdict")),
+                                    "WAIT_CAPACITY");
+                assert_string_equal(json_string_value(json_object_get(row, "tenant")),
+                                    id == ours ? "alpha" : "zebra");
+        }
+        json_decref(json);
+        struct asked *asked = served_ask(&served, "GET", path, vera, NULL);
+        assert_int_equal(asked->status, 200);
+        check_has(asked->body, "{\"waiting\":1,\"workloads\":[{\"position\":1,");
+        assert_null(strstr(asked->body, "zebra"));
+        snprintf(path, sizeof path, "/v1/queue?at=%s&limit=1", then);
+        json = served_json(&served, "GET", path, NULL, 200);
+        assert_int_equal(json_integer_value(json_object_get(json, "waiting")), 2);
+        assert_int_equal(json_array_size(json_object_get(json, "workloads")), 1);
+        json_decref(json);
+        assert_int_equal(served_ask(&served, "GET", "/v1/queue?at=soon", "", NULL)->status, 400);
 }
 
 static void a_tenant_sees_its_own_and_nothing_else(void **state)
@@ -161,14 +178,14 @@ static void who_leaves_holds_up_nobody(void **state)
         }
         for (unsigned n = 0; n < 4; n++) {
                 struct text text = {0};
-                assert_true(served_hear(stay[n], &text, NULL, 20000));
+                assert_true(served_hear(stay[n], &text, NULL, SERVED_PATIENCE_MS));
                 if (!strstr(text.bytes, " 200 "))
                         check_has(text.bytes, "try again");
                 text_done(&text);
                 close(stay[n]);
         }
         struct asked *asked = NULL;
-        for (int tries = 0; tries < 200 && (!asked || asked->status == 503); tries++) {
+        for (int tries = 0; tries < 3000 && (!asked || asked->status == 503); tries++) {
                 asked = served_ask(&served, "GET", path, "", NULL);
                 served_sleep_ms(asked->status == 503 ? 20 : 0);
         }
@@ -190,6 +207,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_runs_now_waited_then),
+                cmocka_unit_test(the_queue_is_as_it_was),
                 cmocka_unit_test(a_tenant_sees_its_own_and_nothing_else),
                 cmocka_unit_test(times_that_cannot_be_meant_are_refused),
                 cmocka_unit_test(who_leaves_holds_up_nobody),

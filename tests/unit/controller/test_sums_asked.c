@@ -123,7 +123,7 @@ static void too_many_at_once_are_told_when_to_come_again(void **state)
         (void)served_submit(&served, "beside", "zebra", 1, "1000");
         for (unsigned f = 0; f < 24; f++) {
                 struct text text = {0};
-                assert_true(served_hear(fds[f], &text, NULL, 30000));
+                assert_true(served_hear(fds[f], &text, NULL, SERVED_PATIENCE_MS));
                 if (strstr(text.bytes, " 503 ")) {
                         check_has(text.bytes, "Retry-After: 5");
                         check_has(text.bytes, "4 such questions of yours");

@@ -121,7 +121,7 @@ static void who_asks_over_tcp_shows_a_token_or_a_certificate(void **state)
 
 static bool becomes(const char *pin, unsigned status)
 {
-        for (int tries = 0; tries < 200; tries++) {
+        for (int waited = 0; waited < SERVED_PATIENCE_MS; waited += 20) {
                 if (ask(NULL, path_of("sam.pem"), path_of("sam.key"), pin, "/v1/pool") == status)
                         return true;
                 served_sleep_ms(20);

@@ -111,27 +111,34 @@ static void *serve(void *arg)
         return NULL;
 }
 
-/* On a port of its choice, or (`port`) on that one again. */
-static void listen_on(uint16_t port)
+/* A socket on the port; 0: on any. */
+static int bound_socket(uint16_t port, uint16_t *ret_port)
 {
         struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port),
                                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         socklen_t size = sizeof address;
-        int on = 1;
-        receiver.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        setsockopt(receiver.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-        assert_int_equal(bind(receiver.fd, (struct sockaddr *)&address, size), 0);
-        assert_int_equal(listen(receiver.fd, 16), 0);
-        assert_int_equal(getsockname(receiver.fd, (struct sockaddr *)&address, &size), 0);
-        receiver.port = ntohs(address.sin_port);
+        int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+        assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
+        assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+        *ret_port = ntohs(address.sin_port);
+        return fd;
+}
+
+/* It is held to the end, by a socket that never listens: nobody else gets it meanwhile. */
+static int take_port(void **state)
+{
+        (void)state;
+        return bound_socket(0, &receiver.port) < 0;
 }
 
 static void receiver_start(const enum how *script, size_t count, enum how after)
 {
-        uint16_t port = receiver.port;
-        receiver = (struct receiver){.script = script, .script_count = count, .after = after};
+        receiver = (struct receiver){.script = script, .script_count = count, .after = after,
+                                     .port = receiver.port};
         pthread_mutex_init(&receiver.lock, NULL);
-        listen_on(port);
+        receiver.fd = bound_socket(receiver.port, &receiver.port);
+        assert_int_equal(listen(receiver.fd, 16), 0);
         assert_int_equal(pthread_create(&receiver.thread, NULL, serve, NULL), 0);
 }
 
@@ -181,7 +188,7 @@ static void wait_done(struct webhook *webhook, unsigned from, unsigned count)
         for (unsigned waits = 0, n = 0; n < count;) {
                 if (webhook_done(webhook, &tag))
                         assert_int_equal(tag, from + n++);
-                else if (waits++ > 4000)
+                else if (waits++ > SERVED_PATIENCE_MS / 5)
                         fail_msg("%u of %u are over", n, count);
                 else
                         served_sleep_ms(5);
@@ -231,7 +238,7 @@ static void what_is_refused_again_and_again_is_given_up(void **state)
         snprintf(url, sizeof url, "http://127.0.0.1:%u/", receiver.port);
         webhook_set(webhook, url, "");
         assert_int_equal(push(webhook, 0), 0);
-        for (int waits = 0; waits < 3000 && heard() < 8; waits++)
+        for (int waits = 0; waits < SERVED_PATIENCE_MS / 5 && heard() < 8; waits++)
                 served_sleep_ms(5);
         webhook_figures(webhook, &figures);
         assert_true(figures.failed >= 7);
@@ -252,7 +259,7 @@ static void nothing_is_lost_while_nobody_listens(void **state)
         for (unsigned n = 0; n < WEBHOOK_QUEUE_MAX; n++)
                 assert_int_equal(push(webhook, n), 0);
         assert_int_equal(push(webhook, WEBHOOK_QUEUE_MAX), -ERR_FULL);
-        for (int waits = 0; waits < 1000; waits++) {
+        for (int waits = 0; waits < SERVED_PATIENCE_MS / 5; waits++) {
                 webhook_figures(webhook, &figures);
                 if (figures.failed > 2)
                         break;
@@ -290,7 +297,7 @@ static void a_secret_that_others_may_read_is_none(void **state)
         receiver_start(NULL, 0, TAKE);
         struct webhook *webhook = new_webhook(secret_path);
         assert_int_equal(push(webhook, 1), 0);
-        for (int waits = 0; waits < 2000 && figures.failed == 0; waits++) {
+        for (int waits = 0; waits < SERVED_PATIENCE_MS / 5 && figures.failed == 0; waits++) {
                 served_sleep_ms(5);
                 webhook_figures(webhook, &figures);
         }
@@ -316,7 +323,7 @@ static const char pool[] = "kind: Pool\nname: small\nplanes: {training: {}}\nnod
 static void until_heard(size_t count)
 {
         for (int waits = 0; heard() < count; waits++) {
-                if (waits > 3000)
+                if (waits > SERVED_PATIENCE_MS / 10)
                         fail_msg("%zu of %zu came", heard(), count);
                 served_sleep_ms(10);
         }
@@ -325,7 +332,7 @@ static void until_heard(size_t count)
 /* Until the controller knows it too. */
 static void until_told(const struct served *served)
 {
-        for (int waits = 0; waits < 1000; waits++) {
+        for (int waits = 0; waits < SERVED_PATIENCE_MS / 20; waits++) {
                 struct asked *asked = served_ask(served, "GET", "/metrics", "", NULL);
                 if (strstr(asked->body, "\nberth_webhook_waiting 0\n"))
                         return;
@@ -348,7 +355,7 @@ static void a_change_that_was_not_told_is_told_by_the_next_controller(void **sta
         served_new(&served, pool, policy);
         served_start(&served, NULL);    /* two of 64 nodes are more than 0.02 */
         json_t *json = NULL;
-        for (int waits = 0; waits < 500; waits++) {
+        for (int waits = 0; waits < SERVED_PATIENCE_MS / 20; waits++) {
                 json = served_json(&served, "GET", "/v1/alerts", NULL, 200);
                 if (json_array_size(json_object_get(json, "alerts")) > 0)
                         break;
@@ -392,5 +399,5 @@ int main(void)
                 cmocka_unit_test(a_change_that_was_not_told_is_told_by_the_next_controller),
         };
         snprintf(secret_path, sizeof secret_path, "/tmp/berth-secret-%d", (int)getpid());
-        return cmocka_run_group_tests(tests, NULL, NULL);
+        return cmocka_run_group_tests(tests, take_port, NULL);
 }

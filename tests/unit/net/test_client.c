@@ -156,6 +156,8 @@ static void failures_say_what_they_are(void **state)
                               large = {.path = "/big?bytes=100001"},
                               fits = {.path = "/big?bytes=100000"}, wrong = {.path = "hello"};
         assert_int_equal(client_call(client, &slow, &answer, &err), -ERR_CANCELLED);
+        client_free(client);
+        client = client_of(world, false, 0);
         assert_int_equal(client_call(client, &large, &answer, &err), -ERR_RANGE);
         check_has(err.text, "an answer of more than 100000 bytes");
         assert_int_equal(client_call(client, &wrong, &answer, &err), -ERR_INPUT);

@@ -66,7 +66,7 @@ static void every_method_reaches_the_handler(void **state)
                 snprintf(wanted, sizeof wanted, "X-Method: %s\r\n", methods[i]);
                 say(fd, "%s /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", word);
                 char answer[2048]; /* one packet; HEAD has a length and no body */
-                assert_true(hear_raw(fd, answer, sizeof answer, 5000) > 0);
+                assert_true(hear_raw(fd, answer, sizeof answer, PATIENCE_MS) > 0);
                 check_has(answer, wanted);
                 close(fd);
                 fd = dial_unix(world);
@@ -185,8 +185,8 @@ static void an_exchange_may_be_answered_after_the_server_is_gone(void **state)
         say(other, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf");
         assert_true(counter_becomes(control, "exchanges", 2));
         assert_true(world_stop(world));
-        assert_true(is_closed_within(fd, 1000));
-        assert_true(is_closed_within(other, 1000));
+        assert_true(is_closed_within(fd, PATIENCE_MS));
+        assert_true(is_closed_within(other, PATIENCE_MS));
         close(fd);
         close(other);
         close(control);
@@ -353,7 +353,7 @@ static void a_server_without_memory_refuses_and_goes_on(void **state)
                 bool is_good = heard->status == 200 && strcmp(heard->body, body) == 0;
                 char begun[1024] = "";
                 say(watcher, "GET /stream HTTP/1.1\r\nHost: a\r\n\r\n");
-                bool is_open = hear_raw(watcher, begun, sizeof begun, 5000) > 0 &&
+                bool is_open = hear_raw(watcher, begun, sizeof begun, PATIENCE_MS) > 0 &&
                                strncmp(begun, "HTTP/1.1 200", 12) == 0;
                 refused += !is_good || !is_open;
                 close(fd);
@@ -413,15 +413,15 @@ static void draining_lets_open_requests_end(void **state)
         struct world *world = start();
         int control = dial_unix(world), held = dial_unix(world), idle = dial_unix(world);
         assert_int_equal(ask(idle, "/hello")->status, 200);
-        say(held, "GET /later?ms=150 HTTP/1.1\r\nHost: a\r\n\r\n");
+        say(held, "GET /later?ms=1500 HTTP/1.1\r\nHost: a\r\n\r\n");
         assert_true(counter_becomes(control, "exchanges", 2));
         struct heard *heard = ask(control, "/drain");
         assert_string_equal(heard->body, "draining");
         check_has(heard->head, "Connection: close");
-        assert_true(is_closed_within(control, 1000));
-        assert_true(is_closed_within(idle, 1000));
-        assert_string_equal(hear(held)->body, "later 150");
-        assert_true(is_closed_within(held, 1000));
+        assert_true(is_closed_within(control, PATIENCE_MS));
+        assert_true(is_closed_within(idle, PATIENCE_MS));
+        assert_string_equal(hear(held)->body, "later 1500");
+        assert_true(is_closed_within(held, PATIENCE_MS));
         assert_int_equal(access(world_socket(world), F_OK), -1);
         close(control);
         close(held);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/time.h"
 #include "net/http.h"
 #include "tests/unit/net/world.h"
 
@@ -58,7 +59,7 @@ static void a_body_above_the_limit_is_refused_before_it_comes(void **state)
                 struct heard *heard = hear(fd); /* no byte of it was sent */
                 is_problem(heard, 413);
                 check_has(heard->body, "a body of 101 bytes; at most 100 are taken");
-                assert_true(is_closed_within(fd, 2000));
+                assert_true(is_closed_within(fd, PATIENCE_MS));
                 close(fd);
         }
         int fd = dial_tcp(world);
@@ -84,7 +85,7 @@ static void a_body_of_unknown_length_is_cut_at_the_limit(void **state)
                 "64\r\n0123456789012345678901234567890123456789012345678901234567890123456789"
                 "012345678901234567890123456789\r\n1\r\nx\r\n");
         is_problem(hear(fd), 413);
-        assert_true(is_closed_within(fd, 2000));
+        assert_true(is_closed_within(fd, PATIENCE_MS));
         close(fd);
         assert_true(world_stop(world));
 }
@@ -141,6 +142,7 @@ static void who_asks_too_often_is_told_when_to_come_back(void **state)
         struct world *world = start(limits);
         int fds[2] = {dial_tcp(world), dial_tcp(world)}, other = dial_unix(world);
         unsigned good = 0, refused = 0;
+        int64_t begin_ns = time_monotonic_ns();
         for (int i = 0; i < 40; i++) {
                 struct heard *heard = ask(fds[i % 2], "/hello"); /* one peer, two connections */
                 good += heard->status == 200;
@@ -150,7 +152,8 @@ static void who_asks_too_often_is_told_when_to_come_back(void **state)
                         is_problem(heard, 429);
                 }
         }
-        assert_in_range(good, 20, 22);
+        uint64_t refilled = (uint64_t)((time_monotonic_ns() - begin_ns) / 1000000000);
+        assert_in_range(good, 20, 21 + refilled);
         assert_int_equal(good + refused, 40);
         assert_int_equal(ask(other, "/hello")->status, 200); /* another peer */
         assert_int_equal(counter(other, "refused"), refused);
@@ -159,7 +162,7 @@ static void who_asks_too_often_is_told_when_to_come_back(void **state)
         /* A new connection does not make one a new peer. */
         int again = dial_tcp(world);
         unsigned status = 200;
-        for (int i = 0; i < 3 && status == 200; i++)
+        for (int i = 0; i < 40 && status == 200; i++)
                 status = ask(again, "/hello")->status;
         assert_int_equal(status, 429);
         close(again);
@@ -202,7 +205,10 @@ static void the_peer_longest_gone_is_forgotten_first(void **state)
         struct world *world = start(limits);
         for (uint32_t i = 0; i < PEERS; i++)
                 assert_int_equal(ask_from(world, base + i), 200);
-        assert_int_equal(ask_from(world, base + PEERS - 1), 429); /* well remembered */
+        unsigned status = 200; /* well remembered; but slowly asked, one more is granted */
+        for (int i = 0; i < 40 && status == 200; i++)
+                status = ask_from(world, base + PEERS - 1);
+        assert_int_equal(status, 429);
         assert_int_equal(ask_from(world, base), 200); /* refilled or forgotten: not told apart */
         assert_true(world_stop(world));
 }
@@ -214,7 +220,7 @@ static void who_sends_byte_by_byte_is_cut_while_others_are_served(void **state)
         (void)state;
         enum { SLOW = 40 };
         struct http_limits limits = http_limits_default;
-        limits.request_ms_max = 600;
+        limits.request_ms_max = 2000;
         struct world *world = start(limits);
         int slow[SLOW], fd = dial_unix(world);
         unsigned served = 0, timed_out = 0, cut = 0;
@@ -234,15 +240,15 @@ static void who_sends_byte_by_byte_is_cut_while_others_are_served(void **state)
                                 say(slow[i], "a");
                 }
                 served += ask(fd, "/hello")->status == 200;
-                wait_ms(40);
+                wait_ms(90);
         }
         assert_int_equal(served, 30);
         for (int i = 0; i < SLOW; i++) {
                 char answer[1024] = "";
-                int got = hear_raw(slow[i], answer, sizeof answer, 2000);
+                int got = hear_raw(slow[i], answer, sizeof answer, PATIENCE_MS);
                 bool has_answer = got > 0 && strncmp(answer, "HTTP/1.1 408", 12) == 0;
                 timed_out += has_answer;
-                cut += got < 0 || (has_answer && is_closed_within(slow[i], 2000));
+                cut += got < 0 || (has_answer && is_closed_within(slow[i], PATIENCE_MS));
                 close(slow[i]);
         }
         assert_int_equal(cut, SLOW);
@@ -257,18 +263,17 @@ static void an_idle_connection_is_closed_after_its_time(void **state)
 {
         (void)state;
         struct http_limits limits = http_limits_default;
-        limits.idle_ms_max = 300;
+        limits.idle_ms_max = 1500;
         struct world *world = start(limits);
         int idle = dial_tcp(world), busy = dial_tcp(world), held = dial_unix(world);
         assert_int_equal(ask(idle, "/hello")->status, 200);
-        say(held, "GET /later?ms=1000 HTTP/1.1\r\nHost: a\r\n\r\n");
-        for (int i = 0; i < 12; i++) {
-                assert_int_equal(ask(busy, "/hello")->status, 200);
+        say(held, "GET /later?ms=4000 HTTP/1.1\r\nHost: a\r\n\r\n");
+        for (int waited = 0; waited < PATIENCE_MS && counter(busy, "idle_timeout") == 0; waited += 60)
                 wait_ms(60);
-        }
-        assert_true(is_closed_within(idle, 0));
+        assert_true(is_closed_within(idle, PATIENCE_MS));
+        wait_ms(200);
         assert_int_equal(counter(busy, "idle_timeout"), 1);
-        assert_string_equal(hear(held)->body, "later 1000"); /* waiting for us is not idle */
+        assert_string_equal(hear(held)->body, "later 4000"); /* waiting for us is not idle */
         close(idle);
         close(busy);
         close(held);
@@ -333,8 +338,8 @@ static void when_all_are_taken_the_longest_idle_one_goes(void **state)
                 fds[i] = dial_tcp(world);
                 assert_int_equal(ask(fds[i], "/hello")->status, 200);
         }
-        assert_true(is_closed_within(first, 1000));
-        assert_true(is_closed_within(fds[0], 1000));
+        assert_true(is_closed_within(first, PATIENCE_MS));
+        assert_true(is_closed_within(fds[0], PATIENCE_MS));
         assert_int_equal(counter(fds[19], "crowded_out"), 14);
         assert_int_equal(counter(fds[19], "connections"), 8);
         assert_string_equal(ask(fds[19], "/release?id=h")->body, "released");
@@ -359,7 +364,7 @@ static void with_every_place_held_by_requests_a_newcomer_is_refused(void **state
         }
         assert_true(counter_becomes(control, "exchanges", 3));
         say(control, "GET /hold?id=c HTTP/1.1\r\nHost: a\r\n\r\n");
-        wait_ms(100);
+        waits_for_holds(world, 3);
         fds[2] = dial_unix(world);
         assert_int_equal(ask(fds[2], "/hello")->status, 0);
         for (int i = 0; i < 3; i++)
@@ -429,6 +434,7 @@ static void ten_thousand_idle_connections_keep_nobody_out(void **state)
         close(up[1]);
         struct http_limits limits = http_limits_default;
         limits.peer_connections_max = IDLE;
+        limits.request_ms_max = limits.idle_ms_max = 600000; /* opening them may take long */
         struct world *world = start(limits);
         uint16_t port = htons(world_port(world));
         assert_int_equal(write(down[1], &port, sizeof port), sizeof port);

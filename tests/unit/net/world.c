@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -28,7 +29,6 @@
 
 #define HELD_MAX    64
 #define STREAMS_MAX 2048
-#define PATIENCE_MS 10000
 
 struct world {
         uv_loop_t loop;
@@ -43,6 +43,7 @@ struct world {
                 struct http_exchange *exchange;
         } held[HELD_MAX];
         unsigned tries; /* of /twice */
+        atomic_uint holds; /* so many were held */
         struct http_stream *streams[STREAMS_MAX];
         uint64_t events;
 };
@@ -138,6 +139,7 @@ static void on_hold(struct world *world, struct http_exchange *exchange)
                           NULL);
                 world->held[i].exchange = exchange;
                 http_data_set(exchange, &world->held[i]);
+                atomic_fetch_add(&world->holds, 1);
                 return;
         }
         answer_text(exchange, "too many");
@@ -597,6 +599,16 @@ bool is_at_rest(void)
         int64_t before_ns = time_cpu_ns();
         nanosleep(&pause, NULL);
         return time_cpu_ns() - before_ns < pause.tv_nsec / 5;
+}
+
+void waits_for_holds(const struct world *world, unsigned count)
+{
+        struct timespec pause = {.tv_nsec = 5000000};
+
+        for (int waited = 0; atomic_load(&world->holds) < count; waited += 5) {
+                assert_in_range(waited, 0, PATIENCE_MS);
+                nanosleep(&pause, NULL);
+        }
 }
 
 uint64_t counter(int fd, const char *name)

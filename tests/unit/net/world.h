@@ -32,6 +32,9 @@
 #include "net/http.h"
 #include "tests/unit/net/certificate.h"
 
+/* How long a test waits for what must come: a sanitized program on a busy machine is slow. */
+#define PATIENCE_MS 60000
+
 struct world;
 
 struct world_setup {
@@ -62,7 +65,7 @@ struct heard {
         char body[70000]; /* cut */
         size_t body_size; /* whole */
 };
-/* Reads one answer with a Content-Length; waits for it up to 10 s. */
+/* Reads one answer with a Content-Length; waits for it up to PATIENCE_MS. */
 struct heard *hear(int fd);
 /* Asks and hears, on a connection that is kept alive. The result is the same object each time. */
 struct heard *ask(int fd, const char *path);
@@ -73,7 +76,10 @@ bool is_closed_within(int fd, int ms);
 /* Whether this process uses less than a fifth of a core while nobody does anything. */
 bool is_at_rest(void);
 
+/* Until the handler has held so many since the start: asked without a connection of its own. */
+void waits_for_holds(const struct world *world, unsigned count);
+
 /* A figure of /counters, by its name. */
 uint64_t counter(int fd, const char *name);
-/* Waits up to 10 s for it to have that value. */
+/* Waits up to PATIENCE_MS for it to have that value. */
 bool counter_becomes(int fd, const char *name, uint64_t value);

@@ -1,4 +1,5 @@
 /* What happened by the day: rows add up, sums and views show them, an export brings them along. */
+#include "tests/scratch.h"
 #include "tests/unit/check.h"
 
 #include <sqlite3.h>
@@ -18,13 +19,13 @@
 
 #define DAY REVIEW_DAY_MS
 
-static char folder[] = "/tmp/berth-review-XXXXXX";
+static char folder[SCRATCH_MAX];
 static char path[64], file[64], again[64];
 
 static int make_folder(void **state)
 {
         (void)state;
-        if (!mkdtemp(folder))
+        if (!scratch_folder(folder, sizeof folder, "review"))
                 return -1;
         snprintf(path, sizeof path, "%s/a", folder);
         snprintf(file, sizeof file, "%s/file", folder);
