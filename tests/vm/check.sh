@@ -55,10 +55,12 @@ make_disk() {
         DESTDIR=$system meson install -C "$build" --no-rebuild >"$folder/install.log"
         cp "$here/inside.sh" "$system/root/inside.sh"
         printf '%s\n' '[Unit]' 'After=multi-user.target' '[Service]' 'Type=oneshot' \
-                'ExecStart=/bin/bash /root/inside.sh' 'StandardOutput=file:/dev/ttyS0' \
-                'StandardError=inherit' 'TimeoutStartSec=infinity' '[Install]' \
+                'ExecStart=/bin/bash /root/inside.sh' \
+                'TimeoutStartSec=infinity' '[Install]' \
                 'WantedBy=graphical.target' >"$system/etc/systemd/system/vm-check.service"
         chroot "$system" systemctl -q enable vm-check
+        # Whoever logs in there would hang up on what inside.sh says.
+        chroot "$system" systemctl -q mask serial-getty@ttyS0
         rm -f "$disk"
         mke2fs -q -t ext4 -d "$system" -F "$disk" 3G
 }
