@@ -218,6 +218,8 @@ int cage_make(const char *root, const char *name, uint64_t cpu_milli, uint64_t r
                 return err_set(err, ERR_RANGE, "the control group's path is too long");
         if (mkdir(cage, 0755) < 0 && errno != EEXIST)
                 return err_set(err, ERR_IO, "%s: %s", cage, strerror(errno));
+        /* Whatever the umask: runtimes look up their limits there. */
+        (void)chmod(cage, 0755);
         set_limits(cage, cpu_milli, ram_mib);
         str_copy(ret_cage, CAGE_PATH_MAX, cage);
         return 0;

@@ -1,6 +1,7 @@
 # In the machine of check.sh: the pool of docs/install.md on one machine, tried. Started at each boot; the
 # file `stage` says how far it is.
 cd /root
+exec > >(while IFS= read -r line; do echo "$line" >/dev/ttyS0; done) 2>&1
 stage=$(cat stage 2>/dev/null || echo 0)
 runs=/sys/fs/cgroup/berth.slice/berth-runs@gpu-01.service
 export HOME=/root

@@ -79,6 +79,20 @@ static void limits_are_handed_down_only_by_a_group_without_processes(void **stat
         assert_int_equal(cage_open("/no/such/group", folder, root, &err), -ERR_NOT_FOUND);
 }
 
+/* Runtimes look up there how much memory they may use. */
+static void a_run_may_read_its_limits(void **state)
+{
+        char cage[CAGE_PATH_MAX];
+        struct stat info;
+        struct err err;
+        mode_t before = umask(077);
+
+        assert_int_equal(cage_make(*state, "1.0.1", 1000, 64, cage, &err), 0);
+        umask(before);
+        assert_int_equal(stat(cage, &info), 0);
+        assert_int_equal(info.st_mode & 0777, 0755);
+}
+
 static void it_is_said_which_limits_hold(void **state)
 {
         char limits[CAGE_LIMITS_MAX];
@@ -116,6 +130,7 @@ int main(void)
 #define IN_A_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
         const struct CMUnitTest tests[] = {
                 IN_A_FOLDER(limits_are_handed_down_only_by_a_group_without_processes),
+                IN_A_FOLDER(a_run_may_read_its_limits),
                 IN_A_FOLDER(it_is_said_which_limits_hold),
                 IN_A_FOLDER(whose_want_of_memory_it_was_is_told),
         };
