@@ -8,7 +8,7 @@ LIVE_SECONDS ?= 3600
 UP_SCENARIO  ?= examples/replay-pool.yaml
 UP_FOLDER    ?= $(BUILD)/pool
 
-.PHONY: help up down example programs build test bench fuzz fuzz-keep policy-random kill-daemon abuse stories live-hour controller-sim format clean deps
+.PHONY: help up down example programs build test bench fuzz fuzz-keep policy-random kill-daemon abuse stories live-hour vm-check controller-sim format clean deps
 .DEFAULT_GOAL := help
 
 help:                    ## this list
@@ -80,6 +80,9 @@ stories: build           ## what happens to people's work, with real agents and 
 live-hour: build         ## LIVE_SECONDS (3600) of a live pool under load, berthd and agents killed (make test: 15)
 	@nice python3 tests/live_hour.py $(BUILD) --seconds $(LIVE_SECONDS)
 
+vm-check: programs       ## the units of systemd in a virtual Debian: limits, restarts, reboots (needs qemu, root; half an hour)
+	@sh tests/vm/check.sh $(BUILD) $(BUILD)/vm
+
 controller-sim: build    ## 10,000 seeds of the controller in virtual time (make test: 200)
 	@$(BUILD)/tests/property/controller_sim 1..10000
 
@@ -97,5 +100,5 @@ format:                  ## lay out the lines you changed (since HEAD) by .clang
 clean:                   ## remove every build folder
 	rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_FUZZ)
 
-deps:
+deps:                    ## install the Debian packages that are missing
 	@sh tools/install-deps.sh

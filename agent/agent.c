@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/agent_impl.h"
+#include "agent/cage.h"
 #include "agent/say.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -235,6 +236,17 @@ static int set_up_process(struct agent *agent, struct err *err)
         return agent->polls ? 0 : err_set(err, ERR_NOMEM, "out of memory");
 }
 
+static void say_limits(const char *cages)
+{
+        char limits[CAGE_LIMITS_MAX];
+        bool holds_all = strstr(cage_limits(cages, limits), "cpu") && strstr(limits, "memory");
+
+        say(holds_all ? SAY_INFO : SAY_WARN,
+            holds_all ? "runs have control groups"
+                      : "runs are not held to the memory and processors they asked for",
+            "folder=%s limits=\"%s\"", cages, limits);
+}
+
 static int find_cages(struct agent *agent, struct err *err)
 {
         const char *wanted = agent->setup->cgroup;
@@ -244,6 +256,7 @@ static int find_cages(struct agent *agent, struct err *err)
         int rc = cage_open(wanted, agent->setup->state, agent->cages, err);
         if (rc == 0) {
                 agent->launch.cages = agent->cages;
+                say_limits(agent->cages);
                 return 0;
         }
         if (wanted || rc == -ERR_NOMEM)

@@ -20,6 +20,10 @@
 #define CPU_PERIOD_US 100000
 #define DEPTH_MAX     8
 #define PROCS_MAX     (4u << 20)
+#define EVENTS_MAX    4096
+#define SUPERVISORS   "supervisors"
+/* What bounds a run that forks without end; work with many threads stays far below it. */
+#define PIDS          "32768"
 
 static bool write_file(const char *folder, const char *name, const char *text)
 {
@@ -103,10 +107,36 @@ static int name_root(const char *base, const char *state, char ret_root[CAGE_PAT
         return 0;
 }
 
+/* The kernel hands limits down only from a group without processes of its own; where there are
+ * some, asking for "cpu" alone succeeds and makes every group below one that nothing can enter. The
+ * root of all groups ("cgroup.type" is missing there) may do both. */
+static bool may_hand_down(const char *group)
+{
+        char path[CAGE_PATH_MAX + 64];
+        char *bytes;
+        size_t size = 0;
+
+        if (!has_file(group, "cgroup.type"))
+                return true;
+        snprintf(path, sizeof path, "%s/cgroup.procs", group);
+        if (file_read(path, PROCS_MAX, &bytes, &size, NULL) < 0)
+                return false;
+        mem_free(bytes);
+        return size == 0;
+}
+
+static void hand_down(const char *group)
+{
+        static const char *const limits[] = {"+cpu", "+memory", "+pids"};
+
+        /* One by one: what the owner does not have leaves the others. */
+        for (size_t i = 0; i < ARRAY_LEN(limits) && may_hand_down(group); i++)
+                (void)write_file(group, "cgroup.subtree_control", limits[i]);
+}
+
 int cage_open(const char *base, const char *state, char ret_root[CAGE_PATH_MAX], struct err *err)
 {
-        static const char *const limits[] = {"+cpu", "+memory"};
-        char own[CAGE_PATH_MAX], root[CAGE_PATH_MAX];
+        char own[CAGE_PATH_MAX], root[CAGE_PATH_MAX], beside[CAGE_PATH_MAX + 64];
         int rc = base ? 0 : default_base(own, err);
 
         if (rc < 0)
@@ -118,18 +148,45 @@ int cage_open(const char *base, const char *state, char ret_root[CAGE_PATH_MAX],
                 return err_set(err, ERR_NOT_FOUND, "%s is no control group of version 2", base);
         if (mkdir(root, 0755) < 0 && errno != EEXIST)
                 return err_set(err, ERR_IO, "%s: %s", root, strerror(errno));
-        /* Where the owner does not hand a limit down, runs go without it. */
-        for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
-                (void)write_file(base, "cgroup.subtree_control", limits[i]);
-                (void)write_file(root, "cgroup.subtree_control", limits[i]);
-        }
+        hand_down(base);
+        hand_down(root);
+        snprintf(beside, sizeof beside, "%s/" SUPERVISORS, root);
+        (void)mkdir(beside, 0755);
         str_copy(ret_root, CAGE_PATH_MAX, root);
         return 0;
 }
 
 void cage_close(const char *root)
 {
+        char beside[CAGE_PATH_MAX + 64];
+
+        snprintf(beside, sizeof beside, "%s/" SUPERVISORS, root);
+        (void)rmdir(beside);
         (void)rmdir(root);
+}
+
+const char *cage_limits(const char *root, char ret_limits[CAGE_LIMITS_MAX])
+{
+        char path[CAGE_PATH_MAX + 64];
+        char *bytes;
+        size_t size;
+
+        ret_limits[0] = '\0';
+        snprintf(path, sizeof path, "%s/cgroup.subtree_control", root);
+        if (file_read(path, CAGE_LIMITS_MAX - 1, &bytes, &size, NULL) < 0)
+                return ret_limits;
+        bytes[strcspn(bytes, "\n")] = '\0';
+        str_copy(ret_limits, CAGE_LIMITS_MAX, bytes);
+        mem_free(bytes);
+        return ret_limits;
+}
+
+void cage_enter_beside(const char *root)
+{
+        char beside[CAGE_PATH_MAX];
+
+        if (snprintf(beside, sizeof beside, "%s/" SUPERVISORS, root) < CAGE_PATH_MAX)
+                (void)cage_enter(beside);
 }
 
 /* ---- one cage ---- */
@@ -149,6 +206,7 @@ static void set_limits(const char *cage, uint64_t cpu_milli, uint64_t ram_mib)
                 /* One member that is out of memory ends as a whole, not by halves. */
                 (void)write_file(cage, "memory.oom.group", "1");
         }
+        (void)write_file(cage, "pids.max", PIDS);
 }
 
 int cage_make(const char *root, const char *name, uint64_t cpu_milli, uint64_t ram_mib,
@@ -168,6 +226,37 @@ int cage_make(const char *root, const char *name, uint64_t cpu_milli, uint64_t r
 bool cage_enter(const char *cage)
 {
         return write_file(cage, "cgroup.procs", "0");
+}
+
+/* ---- what it ran out of ---- */
+
+/* The line "oom_kill 1". */
+static uint64_t count_of(const char *events, const char *name)
+{
+        size_t length = strlen(name);
+
+        for (const char *line = events; line; line = strchr(line, '\n')) {
+                line += *line == '\n';
+                if (strncmp(line, name, length) == 0 && line[length] == ' ')
+                        return strtoull(line + length, NULL, 10);
+        }
+        return 0;
+}
+
+enum cage_memory cage_memory(const char *cage)
+{
+        char path[CAGE_PATH_MAX + 64];
+        char *bytes;
+        size_t size;
+        enum cage_memory memory = CAGE_MEMORY_FINE;
+
+        snprintf(path, sizeof path, "%s/memory.events", cage);
+        if (file_read(path, EVENTS_MAX, &bytes, &size, NULL) < 0)
+                return memory;
+        if (count_of(bytes, "oom_kill") > 0)
+                memory = count_of(bytes, "oom") > 0 ? CAGE_MEMORY_LIMIT : CAGE_MEMORY_NODE;
+        mem_free(bytes);
+        return memory;
 }
 
 /* ---- what is in it, groups below it too ---- */

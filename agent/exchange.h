@@ -159,8 +159,8 @@ struct run_report {
         int64_t since_ms;               /* of the phase */
         int64_t pid;                    /* 0 = none */
         int exit_code, signal;          /* EXITED: signal 0 = it ended by itself */
-        const char *reason;             /* REFUSED; else "" */
-        bool lost_contact;              /* EXITED: the agent ended it, at the end of the lease */
+        const char *reason;             /* REFUSED; EXITED: where it is known, else "" */
+        bool lost_contact;              /* EXITED: ended with its lease, or its node went down */
         bool told_to_end;               /* EXITED: it got TERM before, whatever its exit code is */
 };
 

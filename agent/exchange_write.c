@@ -136,7 +136,8 @@ static void add_report(struct text *text, const struct run_report *run)
                 text_add(text, ", \"lost_contact\": true");
         if (run->phase == RUN_EXITED && run->told_to_end)
                 text_add(text, ", \"told_to_end\": true");
-        if (run->phase == RUN_REFUSED)
+        if (run->phase == RUN_REFUSED ||
+            (run->phase == RUN_EXITED && run->reason && run->reason[0]))
                 add_field(text, "reason", run->reason);
         text_add(text, "}");
 }

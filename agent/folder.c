@@ -198,6 +198,16 @@ void folder_poke(const char *run_folder)
         close(fd);
 }
 
+/* ---- the node goes down ---- */
+
+bool folder_is_going_down(const char *run_folder)
+{
+        char path[FOLDER_PATH_MAX];
+
+        snprintf(path, sizeof path, "%s/../../going-down", run_folder);
+        return access(path, F_OK) == 0;
+}
+
 /* ---- epochs ---- */
 
 /* A line that is not whole was not synced, and what it stood for was not started. */

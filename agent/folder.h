@@ -59,6 +59,16 @@ void folder_poke_clear(const struct folder *folder);
  * that comes looks at everything. */
 void folder_poke(const char *run_folder);
 
+/* ---- the node goes down ---- */
+
+/* Why a run ended that ended with its node. */
+#define FOLDER_WENT_DOWN "its node went down"
+/* Whether what ends now ends with the node: STATE/going-down is there. The unit berth-runs@ puts
+ * it there before it ends all runs, and takes it away when it is started. */
+bool folder_is_going_down(const char *run_folder);
+/* Whether the run was started before the machine was last. False where nothing says so. */
+bool folder_was_before_boot(const struct folder *folder, struct run_key key);
+
 /* ---- epochs ---- */
 
 typedef int folder_epoch_visit(void *arg, struct run_key key, struct err *err);
@@ -111,7 +121,7 @@ struct run_status {
         enum run_phase phase;           /* STARTING where nothing has been written yet */
         int64_t since_ms, pid;
         int exit_code, signal;
-        bool lost_contact;              /* EXITED: its supervisor ended it, its lease was over */
+        bool lost_contact;              /* EXITED: its lease was over, or its node went down */
         char reason[480];
         bool told_to_end;               /* EXITED: TERM came first, by order */
 };

@@ -127,6 +127,20 @@ int folder_spec(const struct folder *folder, struct run_key key, struct arena *a
         return rc;
 }
 
+bool folder_was_before_boot(const struct folder *folder, struct run_key key)
+{
+        char path[FOLDER_PATH_MAX], boot[FOLDER_BOOT_MAX] = "";
+        struct doc *doc;
+
+        if (doc_read_file(folder_path(folder, key, "run.json", path), &doc, NULL) < 0)
+                return false;
+        int rc = doc_copy(doc_get(doc_get(doc_root(doc, 0), "launch"), "boot"), boot, sizeof boot,
+                          NULL);
+        doc_free(doc);
+        return rc == 0 && boot[0] && folder_boot(folder)[0] &&
+               !str_equal(boot, folder_boot(folder));
+}
+
 int folder_forget(struct folder *folder, struct run_key key, struct err *err)
 {
         char from[FOLDER_PATH_MAX], to[FOLDER_PATH_MAX], text[RUN_KEY_TEXT_MAX];

@@ -336,6 +336,8 @@ bool launch_clean_up(const struct launch_setup *setup, struct run_key key)
         status.since_ms = time_wall_ms();
         status.exit_code = 0;
         status.signal = SIGKILL;
-        str_copy(status.reason, sizeof status.reason, "its supervisor was killed");
+        status.lost_contact = folder_was_before_boot(setup->folder, key);
+        str_copy(status.reason, sizeof status.reason,
+                 status.lost_contact ? FOLDER_WENT_DOWN : "its supervisor was killed");
         return status_write(folder, &status, NULL) == 0;
 }

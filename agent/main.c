@@ -249,7 +249,7 @@ static int run(struct program *program, struct err *err)
                 .runs_as = values[AGENT_RUNS_AS],
                 .allowed = values[AGENT_ALLOW_ACCOUNTS],
                 .secrets = program->secrets,
-                .cgroup = values[AGENT_CGROUP],
+                .cgroup = value(program, AGENT_CGROUP, getenv("BERTH_AGENT_CGROUP")),
                 .devices = program->devices,
                 .stops_runs = values[AGENT_STOP_RUNS] != NULL,
         };

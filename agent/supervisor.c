@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -130,6 +131,7 @@ static int make_cage(struct supervisor *self, struct err *err)
 
         if (!self->order.cages[0])
                 return 0;
+        cage_enter_beside(self->order.cages);
         return cage_make(self->order.cages, name ? name + 1 : self->folder, self->order.cpu_milli,
                          self->order.ram_mib, self->cage, err);
 }
@@ -416,16 +418,39 @@ static void clear(const struct supervisor *self)
         take_secrets_back(self);
 }
 
+/* Why it ended so, as far as that is not its own doing. */
+static void explain_end(struct supervisor *self, enum cage_memory memory)
+{
+        struct run_status *status = &self->status;
+
+        status->reason[0] = '\0';
+        if (status->exit_code == 0 && status->signal == 0)
+                return;
+        if (folder_is_going_down(self->folder)) {
+                status->lost_contact = true;
+                str_copy(status->reason, sizeof status->reason, FOLDER_WENT_DOWN);
+        } else if (memory == CAGE_MEMORY_LIMIT) {
+                snprintf(status->reason, sizeof status->reason,
+                         "out of memory: it needed more than the %" PRIu64 " MiB it asked for",
+                         self->order.ram_mib);
+        } else if (memory == CAGE_MEMORY_NODE) {
+                str_copy(status->reason, sizeof status->reason,
+                         "out of memory: its node ran out, though it kept to what it asked for");
+        }
+}
+
 static int finish(struct supervisor *self)
 {
+        enum cage_memory memory = self->cage[0] ? cage_memory(self->cage) : CAGE_MEMORY_FINE;
+
         clear(self);
         if (self->is_refused) {
                 say(self, RUN_REFUSED);
                 return 0;
         }
-        self->status.reason[0] = '\0';
         self->status.exit_code = WIFEXITED(self->wait_status) ? WEXITSTATUS(self->wait_status) : 0;
         self->status.signal = WIFSIGNALED(self->wait_status) ? WTERMSIG(self->wait_status) : 0;
+        explain_end(self, memory);
         say(self, RUN_EXITED);
         return 0;
 }

@@ -41,6 +41,22 @@ void *mem_resize(void *array, size_t old_count, size_t new_count, size_t size)
         return grown;
 }
 
+void *mem_grow(void *array, size_t count, uint32_t *room, uint32_t least, size_t size)
+{
+        assert(count <= *room);
+        assert(least > 0);
+
+        if (count < *room)
+                return array;
+        if (*room > UINT32_MAX / 2)
+                return NULL;
+        uint32_t more = *room ? *room * 2 : least;
+        void *grown = mem_resize(array, *room, more, size);
+        if (grown)
+                *room = more;
+        return grown;
+}
+
 void mem_free(void *memory)
 {
         free(memory);

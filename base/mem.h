@@ -9,6 +9,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -18,6 +19,11 @@ void *mem_new(size_t count, size_t size) __attribute__((malloc, warn_unused_resu
 /* The array grown (or cut) from `old_count` to `new_count` things, new ones zeroed. NULL: out of
  * memory, and the old array is untouched and still owned. `array` may be NULL with old_count 0. */
 void *mem_resize(void *array, size_t old_count, size_t new_count, size_t size)
+        __attribute__((warn_unused_result));
+
+/* The array with room for one more than the `count` in it: as it is, or with twice the room
+ * (`least` at first), new things zeroed. NULL: out of memory; array and *room are untouched. */
+void *mem_grow(void *array, size_t count, uint32_t *room, uint32_t least, size_t size)
         __attribute__((warn_unused_result));
 
 void mem_free(void *memory);                            /* NULL is fine */

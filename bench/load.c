@@ -13,8 +13,9 @@
 
 #include "base/mem.h"
 #include "base/time.h"
+#include "tests/scratch.h"
 
-static char folder[] = "/tmp/bench-berthd-XXXXXX";
+static char folder[SCRATCH_MAX];
 static char program[4096];
 
 void load_fail(const char *what)
@@ -40,7 +41,7 @@ void daemon_prepare(void)
         const char *other = getenv("BERTHD");
 
         (void)signal(SIGPIPE, SIG_IGN);
-        if (!mkdtemp(folder))
+        if (!scratch_folder(folder, sizeof folder, "bench-berthd"))
                 load_fail("folder");
         ssize_t length = readlink("/proc/self/exe", program, sizeof program - 64);
         program[length > 0 ? length : 0] = '\0';

@@ -6,6 +6,7 @@
 /* ---- queue ---- */
 
 static const struct command_option queue_options[] = {
+        {"at", 0, "TIME", "as it was then: " TALK_TIME},
         {"tenant", 't', "PATH", "of this tenant and those below it"},
         COMMAND_LIVE_OPTIONS,
         {0},
@@ -20,7 +21,8 @@ static const char queue_details[] =
         "\n"
         "examples:\n"
         "  berth queue\n"
-        "  berth queue --tenant research/nlp\n";
+        "  berth queue --tenant research/nlp\n"
+        "  berth queue --at -2h\n";
 
 int ask_print_queue(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
 {
@@ -51,6 +53,7 @@ static int run_queue(const struct command_call *call)
         text_add(&path, "/v1/queue");
         talk_path_option(&path, call, "tenant");
         talk_path_query(&path, "limit", "1000");
+        talk_path_option(&path, call, "at");
         return talk_show(call, &path, ask_print_queue);
 }
 
@@ -69,7 +72,7 @@ const struct command queue_command = {
 
 static const struct command_option explain_options[] = {
         {"tenant", 't', "PATH", "whose work the name means"},
-        {"at", 0, "TIME", "as it was then: 2027-01-04T08:00Z, or -2h"},
+        {"at", 0, "TIME", "as it was then: " TALK_TIME},
         {"view", 0, "VIEW", "as 'tenant' or 'operator' sees it; the default is all you may see"},
         COMMAND_LIVE_OPTIONS,
         {0},
@@ -151,7 +154,7 @@ const struct command fits_command = {
 /* ---- idle ---- */
 
 static const struct command_option idle_options[] = {
-        {"at", 0, "TIME", "as it was then: 2027-01-04T08:00Z, or -2h"},
+        {"at", 0, "TIME", "as it was then: " TALK_TIME},
         {"model", 0, "MODEL", "devices of this model"},
         COMMAND_LIVE_OPTIONS,
         {0},

@@ -16,6 +16,8 @@
 static const struct command_option options[] = {
         {"follow", 'f', NULL, "go on with what happens; Ctrl-C ends it"},
         {"after", 0, "N", "begin behind this event; 0: all that is kept; else from now on"},
+        {"from", 0, "TIME", "begin then: " TALK_TIME},
+        {"until", 0, "TIME", "end with what happened then"},
         {"workload", 0, "ID", "of this workload"},
         {"tenant", 't', "PATH", "of this tenant and those below it"},
         COMMAND_LIVE_OPTIONS,
@@ -29,6 +31,7 @@ static const char details[] =
         "\n"
         "examples:\n"
         "  berth events -f\n"
+        "  berth events --from -1h --until -30m\n"
         "  berth events --after 4711 --json\n"
         "  berth events -f --workload 17\n";
 
@@ -92,6 +95,20 @@ static int on_event(const struct sse_event *event, void *arg)
         return 0;
 }
 
+/* Until when; 0: without an end. */
+static int take_end(const struct command_call *call, int64_t *ret_until_ms, struct err *err)
+{
+        const char *until = command_value(call, "until");
+        int64_t now_ms = time_wall_ms();
+
+        *ret_until_ms = command_value(call, "follow") ? 0 : now_ms + CAUGHT_UP_MS;
+        if (!until)
+                return 0;
+        if (command_value(call, "follow"))
+                return err_set(err, ERR_INPUT, "--follow has no end: it goes without --until");
+        return when_told(until, now_ms, ret_until_ms, err) < 0 ? err_prefix(err, "--until") : 0;
+}
+
 static int run(const struct command_call *call)
 {
         bool follows = command_value(call, "follow") != NULL;
@@ -101,13 +118,14 @@ static int run(const struct command_call *call)
         struct talk talk;
         struct printing printing = {.talk = &talk, .err = &err};
 
-        if (!follows)
-                printing.until_ms = time_wall_ms() + CAUGHT_UP_MS;
         int rc = talk_open_quiet(call, follows ? 0 : CAUGHT_UP_MS, &talk, &err);
 
+        if (rc == 0)
+                rc = take_end(call, &printing.until_ms, &err);
         text_add(&path, "/v1/events");
         talk_path_option(&path, call, "tenant");
         talk_path_option(&path, call, "workload");
+        talk_path_option(&path, call, "from");
         if (rc == 0 && path.failed)
                 rc = err_set(&err, ERR_RANGE, "what is asked for is too long");
         if (rc == 0) {
@@ -117,8 +135,10 @@ static int run(const struct command_call *call)
                 if (!follows && rc == -ERR_CANCELLED && !stop_asked())
                         rc = 0; /* caught up */
                 if (rc == 0 && !after && !printing.has_come && !talk_is_json(&talk))
-                        fputs("nothing happens just now; --after 0 shows all that is kept, "
-                              "and -f waits for what comes\n",
+                        fputs(command_value(call, "from")
+                                      ? "nothing happened in that time\n"
+                                      : "nothing happens just now; --from -1h shows the last hour, "
+                                        "--after 0 all that is kept, and -f waits for what comes\n",
                               stderr);
                 if (rc == -ERR_NOT_FOUND)
                         talk.code = EXIT_NOT_FOUND;

@@ -260,7 +260,8 @@ static int show(void *arg, const struct state *state, struct memo *memo, int64_t
                              .record = mem_new(1, sizeof *it.record)};
         int rc = it.record ? find_tenant(&it, err) : err_set(err, ERR_NOMEM, "out of memory");
 
-        it.names = (struct explain_names){state, job_name, it.name, true};
+        it.names = (struct explain_names){
+                .state = state, .workload = job_name, .arg = it.name, .clock = true};
         if (rc == 0 && ask->workload)
                 rc = show_workload(&it, err);
         else if (rc == 0 && ask->tenant)

@@ -1,6 +1,5 @@
 #include "cli/json_in.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,12 +44,15 @@ static bool is_inner(char byte)
         return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
+static bool is_control(char byte)
+{
+        return (unsigned char)byte < 0x20 || byte == 0x7f;
+}
+
 static void add(struct words *words, const char *text)
 {
-        for (; *text && words->used < JSON_IN_MAX - 1; text++) {
-                unsigned char byte = (unsigned char)*text;
-                words->buf[words->used++] = byte < 0x20 || byte == 0x7f ? '?' : *text;
-        }
+        for (; *text && words->used < JSON_IN_MAX - 1; text++)
+                words->buf[words->used++] = is_control(*text) ? '?' : *text;
         /* Not within a character of several bytes. */
         if (is_inner(*text)) {
                 while (words->used > 0 && is_inner(words->buf[words->used - 1]))
@@ -115,6 +117,12 @@ const char *json_in_clean(const json_t *object, const char *key, char buf[JSON_I
         buf[0] = '\0';
         add(&words, json_in_text(object, key));
         return buf;
+}
+
+void json_in_put(const json_t *object, const char *key, FILE *file)
+{
+        for (const char *text = json_in_text(object, key); *text; text++)
+                fputc(is_control(*text) ? '?' : *text, file);
 }
 
 double json_in_decimal(const json_t *object, const char *key)

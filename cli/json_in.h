@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define JSON_IN_MAX 256
 
@@ -23,5 +24,7 @@ bool json_in_has(const json_t *object, const char *key); /* there, and not null 
 const char *json_in_words(const json_t *object, const char *key, char buf[JSON_IN_MAX]);
 /* A text made fit for a terminal: control bytes become '?'; cut. Returns `buf`. */
 const char *json_in_clean(const json_t *object, const char *key, char buf[JSON_IN_MAX]);
+/* Prints it whole, as fit for a terminal. */
+void json_in_put(const json_t *object, const char *key, FILE *file);
 /* "3.4 h" of a number of milliseconds; "" when it is absent. Returns `buf`. */
 const char *json_in_span(const json_t *object, const char *key, char buf[JSON_IN_MAX]);

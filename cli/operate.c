@@ -12,8 +12,7 @@
 /* ---- drain, undrain ---- */
 
 static const struct command_option drain_options[] = {
-        {"by", 0, "TIME",
-         "to be empty by then: 2027-01-04T08:00Z, or in: 2h; else as its work ends"},
+        {"by", 0, "TIME", "to be empty by then: " TALK_TIME_AHEAD "; else as its work ends"},
         {"reason", 'r', "TEXT", "why; it is shown"},
         COMMAND_LIVE_OPTIONS,
         {0},

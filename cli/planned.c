@@ -12,7 +12,7 @@
 #include "proto/when.h"
 
 #define WINDOW_OPTIONS                                                                          \
-        {"from", 0, "TIME", "create: when it begins: 2027-01-04T08:00Z, or in: 2h"},            \
+        {"from", 0, "TIME", "create: when it begins: " TALK_TIME_AHEAD},                        \
         {"until", 0, "TIME", "create: when it is over, alike"},                                 \
         {"every", 0, "SPAN", "create: it comes again: 7d"},                                     \
         {"last", 0, "TIME", "create: ... and no more from then on"},                            \

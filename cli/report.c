@@ -15,8 +15,8 @@
 #define BY_USUAL "tenant"
 
 static const struct command_option options[] = {
-        {"from", 0, "DAY", "from then on: 2027-01-04; the default is 30 days before the end"},
-        {"until", 0, "DAY", "up to then; the default is now"},
+        {"from", 0, "TIME", "from then on: " TALK_TIME "; the default is 30 days before the end"},
+        {"until", 0, "TIME", "up to then; the default is now"},
         {"by", 0, "NAME,...", "a row for each: tenant (the default), class, model, day"},
         {"tenant", 't', "PATH", "of this tenant and those below it"},
         COMMAND_LIVE_OPTIONS,
@@ -26,12 +26,13 @@ static const struct command_option options[] = {
 static const char details[] =
         "What was started and how long it had waited, what was refused and why, how work ended,\n"
         "what was stopped, what work was lost by it, and what came of reservations: by whole days\n"
-        "(UTC), for as long as the pool keeps them (13 months). `berth usage` is who used what;\n"
-        "docs/review.md says what each figure counts.\n"
+        "(UTC; a span from now is widened to them), for as long as the pool keeps them (13\n"
+        "months). `berth usage` is who used what; docs/review.md says what each figure counts.\n"
         "\n"
         "examples:\n"
         "  berth report\n"
         "  berth report --from 2027-01-01 --until 2027-02-01 --by tenant,class\n"
+        "  berth report --from -7d\n"
         "  berth report --by day --json\n";
 
 /* ---- waits ---- */

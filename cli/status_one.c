@@ -15,6 +15,18 @@ static void put_field(FILE *file, const char *title, const char *text)
                 fprintf(file, "  %-12s %s\n", title, text);
 }
 
+/* How its last run ended, while it waits for the next one or has it: the server's sentence. */
+static void put_last_stop(const json_t *workload, FILE *file)
+{
+        const json_t *stop = json_object_get(workload, "last_stop");
+
+        if (!json_in_text(stop, "text")[0])
+                return;
+        fprintf(file, "  %-12s ", "last run");
+        json_in_put(stop, "text", file);
+        fputc('\n', file);
+}
+
 static void put_times(const json_t *workload, FILE *file)
 {
         static const char *const keys[] = {"submitted", "started", "ended"};
@@ -130,6 +142,7 @@ static void put_run(const json_t *run, struct grid *grid)
         for (size_t k = 0; k < ARRAY_LEN(keys); k++)
                 grid_cell(grid, "%s", json_in_words(run, keys[k], buf));
         grid_cell(grid, "%s", json_in_words(nodes, "nodes", buf));
+        grid_cell(grid, "%s", json_in_words(run, "reason", buf));
         json_decref(nodes);
 }
 
@@ -137,7 +150,7 @@ static void put_run(const json_t *run, struct grid *grid)
 static int put_runs(const json_t *workload, const struct talk *talk, FILE *file, struct err *err)
 {
         static const char *const titles[] = {"run",       "started (UTC)", "ended (UTC)", "cause",
-                                             "exit code", "signal",        "nodes"};
+                                             "exit code", "signal",        "nodes", "reason"};
         const json_t *runs = json_object_get(workload, "runs");
         struct grid *grid;
 
@@ -177,6 +190,7 @@ int status_print_one(const json_t *answer, const struct talk *talk, FILE *file, 
                 fprintf(file, "  %s\n", buf);
         for (size_t i = 0; i < ARRAY_LEN(rows); i++)
                 put_field(file, rows[i].title, json_in_words(answer, rows[i].key, buf));
+        put_last_stop(answer, file);
         put_notice(answer, talk, file);
         put_times(answer, file);
         put_eta(answer, file);

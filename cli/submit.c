@@ -13,7 +13,7 @@
 #include "net/client.h"
 
 static const struct command_option options[] = {
-        {"dry-run", 'n', NULL, "submit nothing; say what would happen"},
+        {"dry-run", 'n', NULL, "submit nothing; say what would happen, and when it would start"},
         {"wait", 'w', NULL, "stay until it has ended; the exit code is that of the work"},
         {"hold", 0, NULL, "it waits until `berth release`"},
         {"tenant", 't', "PATH", "whose work it is; else BERTH_TENANT, the context's, or the only one"},
@@ -28,6 +28,7 @@ static const struct command_option options[] = {
         {"members", 0, "N", "so many, started together (1)"},
         {"cpu", 0, "CORES", "cores of each member"},
         {"ram", 0, "SIZE", "memory of each member: 64Gi"},
+        {"start", 0, "TIME", "not before: " TALK_TIME_AHEAD},
         {"time-limit", 0, "SPAN", "it is ended after so long: 30m, 6h"},
         {"env", 'e', "K=V ...", "a variable; K alone: as it is here. May be repeated"},
         {"workdir", 0, "PATH", "where it starts; the default is the folder we are in"},
@@ -48,7 +49,7 @@ static const char details[] =
         "  berth submit job.yaml --dry-run\n"
         "  berth submit --tenant research/nlp --devices 8 --model 'H100*' -- torchrun train.py\n"
         "  berth submit -d 1 --time-limit 30m --env SEED=1 --wait -- python eval.py --fast\n"
-        "  berth submit --cpu 4 --ram 16Gi -- ./prepare-data\n";
+        "  berth submit --cpu 4 --ram 16Gi --start 2h -- ./prepare-data\n";
 
 /* ---- the document ---- */
 
@@ -64,7 +65,8 @@ static int take_file(const struct command_call *call, struct work *work, struct 
 {
         static const char *const others[] = {"tenant",  "class",      "name",  "devices", "model",
                                              "profile", "memory",     "share", "members", "cpu",
-                                             "ram",     "time-limit", "env",   "workdir"};
+                                             "ram",     "time-limit", "env",   "workdir",
+                                             "start"};
         int rc;
 
         for (size_t i = 0; i < ARRAY_LEN(others); i++)

@@ -9,14 +9,50 @@
 #include "cli/submit.h"
 #include "cli/words.h"
 
+/* Of so many drawn futures; what is not within their horizon has no time. */
+static void put_futures(const json_t *forecast, FILE *file)
+{
+        char half[JSON_IN_MAX], late[JSON_IN_MAX], horizon[JSON_IN_MAX];
+        int64_t futures = json_in_number(forecast, "futures");
+
+        json_in_span(forecast, "horizon_ms", horizon);
+        json_in_span(forecast, "starts_in_ms", half);
+        json_in_span(forecast, "starts_in_p90_ms", late);
+        if (!half[0])
+                fprintf(file, "it does not start within %s, in most of %" PRId64 " drawn futures",
+                        horizon, futures);
+        else if (!late[0])
+                fprintf(file, "it starts in %s, but not within %s in some of %" PRId64
+                              " drawn futures", half, horizon, futures);
+        else if (str_equal(half, late))
+                fprintf(file, "it starts in %s, in %" PRId64 " drawn futures", half, futures);
+        else
+                fprintf(file, "it starts in %s, nine times in ten within %s, of %" PRId64
+                              " drawn futures", half, late, futures);
+}
+
+static void put_forecast(const json_t *forecast, FILE *file)
+{
+        if (!json_is_object(forecast))
+                return;
+        fputs("forecast:  ", file);
+        if (json_in_has(forecast, "none")) {
+                fputs("none: ", file);
+                json_in_put(forecast, "none", file);
+        } else {
+                put_futures(forecast, file);
+                fputs(". Not measured; it assumes that ", file);
+                json_in_put(forecast, "assumes", file);
+        }
+        fputc('\n', file);
+}
+
 static void put_like(const json_t *like, FILE *file)
 {
         char id[JSON_IN_MAX], soon[JSON_IN_MAX], late[JSON_IN_MAX], percent[JSON_IN_MAX];
 
-        if (!json_is_object(like)) {
-                fputs("expected:  not known yet\n", file);
+        if (!json_is_object(like))
                 return;
-        }
         const json_t *eta = json_object_get(like, "eta");
         fprintf(file,
                 "expected:  after workload %s, which asks for the same: that starts in %s (p90 "
@@ -144,6 +180,7 @@ static void put_all(const json_t *answer, FILE *file)
         if (json_in_clean(answer, "standing", standing)[0])
                 fprintf(file, " As %s work.", standing);
         fputc('\n', file);
+        put_forecast(json_object_get(answer, "forecast"), file);
         if (verdict[0] == 'W')          /* it would wait */
                 put_like(json_object_get(answer, "like"), file);
         put_nearest(json_object_get(answer, "explanation"), file);

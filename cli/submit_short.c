@@ -9,8 +9,10 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "cli/command.h"
 #include "cli/talk.h"
+#include "proto/when.h"
 
 #define DEVICES_MAX   16
 #define WORKDIR_MAX   4096
@@ -160,6 +162,21 @@ static int make_each(const struct command_call *call, json_t *each, struct err *
         return 0;
 }
 
+/* As the document wants it; "2h" is counted from here. */
+static int set_start(json_t *document, const char *start, struct err *err)
+{
+        char when[WHEN_TEXT_MAX];
+        int64_t at_ms;
+
+        if (!start)
+                return 0;
+        if (when_ahead(start, time_wall_ms(), &at_ms, err) < 0)
+                return err_prefix(err, "--start");
+        return set_text(document, "start", when_text(at_ms, when))
+                       ? 0
+                       : err_set(err, ERR_NOMEM, "out of memory");
+}
+
 static int make_head(const struct command_call *call, const char *tenant, json_t *document,
                      struct err *err)
 {
@@ -177,7 +194,8 @@ static int make_head(const struct command_call *call, const char *tenant, json_t
                 return no_utf8("an option", err);
         if (command_value(call, "hold") && json_object_set_new(document, "hold", json_true()) < 0)
                 return err_set(err, ERR_NOMEM, "out of memory");
-        return set_number(document, call, "members", TALK_MEMBERS_MAX, err);
+        int rc = set_number(document, call, "members", TALK_MEMBERS_MAX, err);
+        return rc < 0 ? rc : set_start(document, command_value(call, "start"), err);
 }
 
 int submit_short(const struct command_call *call, const char *tenant, json_t **ret_document,

@@ -182,17 +182,23 @@ static int check(struct talk *talk, const struct client_answer *answer, struct e
         return rc;
 }
 
+/* What came of a call that ended with `rc`; of a refusal no answer is left. */
+static int settle(struct talk *talk, int rc, struct client_answer *answer, struct err *err)
+{
+        if (rc < 0)
+                return no_answer(talk, rc, err);
+        rc = check(talk, answer, err);
+        if (rc < 0)
+                client_answer_done(answer);
+        return rc;
+}
+
 int talk_get(struct talk *talk, const char *path, struct client_answer *ret_answer, struct err *err)
 {
         const struct client_request request = {.path = path};
         int rc = client_call(talk->client, &request, ret_answer, err);
 
-        if (rc < 0)
-                return no_answer(talk, rc, err);
-        rc = check(talk, ret_answer, err);
-        if (rc < 0)
-                client_answer_done(ret_answer);
-        return rc;
+        return settle(talk, rc, ret_answer, err);
 }
 
 static int make_key(char ret_key[KEY_MAX], struct err *err)
@@ -236,12 +242,7 @@ int talk_send(struct talk *talk, const struct talk_change *change, struct client
                         client_answer_done(ret_answer);
                 stop_pause_ms(PAUSE_MS);
         }
-        if (rc < 0)
-                return no_answer(talk, rc, err);
-        rc = check(talk, ret_answer, err);
-        if (rc < 0)
-                client_answer_done(ret_answer);
-        return rc;
+        return settle(talk, rc, ret_answer, err);
 }
 
 /* ---- answers ---- */

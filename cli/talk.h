@@ -82,6 +82,10 @@ int talk_act(const struct command_call *call, const struct talk_change *change,
 typedef int talk_body(struct talk *talk, struct err *err);
 int talk_with_member(const struct command_call *call, talk_body *body);
 
+/* For help: how a TIME is written (proto/when.h), and one that is to come. */
+#define TALK_TIME       "now, -1h, -7d, 2027-01-04 or 2027-01-04T08:00Z"
+#define TALK_TIME_AHEAD "2h (from now), 7d, 2027-01-04 or 2027-01-04T08:00Z"
+
 /* ---- paths ---- */
 
 /* Adds "/segment", or "?name=value" ("&name=value" where there is a question mark), encoded. A

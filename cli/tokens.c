@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,16 +19,16 @@
 #include "net/token.h"
 #include "proto/hostlist.h"
 
-#define NODES_MAX 4096 /* in one go */
+#define NODES_MAX 2048 /* in one go, as the controller has it */
 
 static const struct command_option options[] = {
         {"principal", 0, "NAME", "make: who it speaks for; the default is yourself"},
         {"role", 0, "ROLE", "make: viewer, submitter, tenant-admin; auditor, operator; agent"},
         {"join", 0, NULL, "make: lets a node enrol, once; good for an hour where nothing is said"},
         {"node", 0, "NODE", "make, revoke: of this node (--join, --role agent); its certificates"},
-        {"nodes", 0, "LIST", "make: with --join: one for each of gpu-[01-04]"},
+        {"nodes", 0, "LIST", "make: one for each of gpu-[01-04], or none at all"},
         {"tenant", 't', "PATH", "make: of this tenant and those below it"},
-        {"expires", 0, "TIME", "make: valid until then: 2027-01-04T08:00Z, or for so long: 30d"},
+        {"expires", 0, "TIME", "make: valid until then: " TALK_TIME_AHEAD},
         {"out", 'o', "FILE", "make: write it there (yours alone); with --nodes: into this folder"},
         COMMAND_LIVE_OPTIONS,
         {0},
@@ -53,94 +54,220 @@ static const char details[] =
 
 /* ---- make ---- */
 
-/* A new file, so that nobody has it open, or may read it. */
-static int write_secret(const char *path, const char *secret, struct err *err)
+/* What is to be made, and where it goes. */
+struct making {
+        struct talk *talk;
+        json_t *body;                   /* owned */
+        const char *out;                /* a file; with --nodes a folder; NULL: the output */
+        const char *nodes;              /* NULL: there is one token */
+        bool made_folder;
+        size_t files;                   /* that were made for it, in the order of the nodes */
+};
+
+typedef int on_file(const char *path, struct err *err);
+
+/* The file of a node's token, or of the only one. */
+static int path_of(const struct making *making, const char *node, char ret_path[PATH_MAX],
+                   struct err *err)
+{
+        int size = making->nodes ? snprintf(ret_path, PATH_MAX, "%s/%s.token", making->out, node)
+                                 : snprintf(ret_path, PATH_MAX, "%s", making->out);
+
+        return size < PATH_MAX ? 0 : err_set(err, ERR_INPUT, "--out: the path is too long");
+}
+
+/* A new file, empty, so that nobody has it open, or may read it. */
+static int create(const char *path, struct err *err)
 {
         int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+        if (fd >= 0)
+                return close(fd) == 0 ? 0 : err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
+        if (errno == EEXIST)
+                return err_set(err, ERR_INPUT,
+                               "--out %s: is there already; name a new file", path);
+        return err_set(err, ERR_IO, "--out %s: %s", path, strerror(errno));
+}
+
+/* One that holds no token. */
+static int take_back(const char *path, struct err *err)
+{
+        struct stat status;
+
+        (void)err;
+        if (stat(path, &status) == 0 && status.st_size == 0)
+                (void)unlink(path);
+        return 0;
+}
+
+static int write_secret(const char *path, const char *secret, struct err *err)
+{
+        int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
         struct text text = {0};
 
         if (fd < 0)
-                return err_set(err, errno == EEXIST ? ERR_INPUT : ERR_IO,
-                               "%s: %s; the token was made, and is lost: revoke it", path,
-                               strerror(errno));
+                return err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
         text_add(&text, "%s\n", secret);
         bool is_written = !text.failed && write(fd, text.bytes, text.size) == (ssize_t)text.size &&
                           fsync(fd) == 0;
         if (text.bytes)
                 token_wipe(text.bytes, text.size);
         text_done(&text);
-        return close(fd) == 0 && is_written
-                       ? 0
-                       : err_set(err, ERR_IO,
-                                 "%s could not be written: the token is lost; revoke it", path);
+        return close(fd) == 0 && is_written ? 0
+                                            : err_set(err, ERR_IO, "%s could not be written", path);
 }
 
-/* One that is to be made, and where it goes. */
-struct making {
-        struct talk *talk;
-        json_t *body;                   /* owned */
-        const char *node;               /* of several; NULL: there is only this one */
-        char out[PATH_MAX];             /* "": to the output */
+/* ---- files, all of them before anything is made ---- */
+
+struct files {
+        struct making *making;
+        on_file *each;
+        size_t left;
 };
 
-static int put_token(const struct making *making, const struct client_answer *answer,
-                     struct err *err)
+/* A hostlist_take. */
+static int each_file(void *arg, const char *node, struct err *err)
 {
-        const char *out = making->out;
-        char id[JSON_IN_MAX];
+        struct files *files = arg;
+        char path[PATH_MAX];
+
+        if (files->left == 0)
+                return 0;
+        files->left--;
+        int rc = path_of(files->making, node, path, err);
+        if (rc == 0)
+                rc = files->each(path, err);
+        if (rc == 0 && files->each == create)
+                files->making->files++;
+        return rc;
+}
+
+/* For the first `count` of the files. */
+static int for_files(struct making *making, size_t count, on_file *each, struct err *err)
+{
+        struct files files = {making, each, count};
+
+        return making->nodes ? hostlist_expand(making->nodes, NODES_MAX, each_file, &files, err)
+                             : each_file(&files, "", err);
+}
+
+/* Those that were made before one failed are for the caller to take back. */
+static int make_files(struct making *making, struct err *err)
+{
+        if (!making->out)
+                return 0;
+        making->made_folder = making->nodes && mkdir(making->out, 0700) == 0;
+        if (making->nodes && !making->made_folder && errno != EEXIST)
+                return err_set(err, ERR_INPUT, "--out %s: %s", making->out, strerror(errno));
+        return for_files(making, NODES_MAX, create, err);
+}
+
+static void leave_nothing(struct making *making)
+{
+        if (making->files > 0)
+                (void)for_files(making, making->files, take_back, NULL);
+        if (making->made_folder)
+                (void)rmdir(making->out);       /* it may hold tokens that were made */
+}
+
+/* ---- what came of it ---- */
+
+/* One whose text is kept nowhere is revoked, where that can be. */
+static int give_up(struct making *making, const char *id, struct err *err)
+{
+        struct client_answer answer = {0};
+        struct text revoke = {0};
+        struct err other;
+
+        text_add(&revoke, "/v1/tokens");
+        talk_path_segment(&revoke, id);
+        const struct talk_change change = {.method = "DELETE",
+                                           .path = revoke.failed ? "" : revoke.bytes};
+        if (talk_send(making->talk, &change, &answer, &other) == 0)
+                fprintf(stderr, "%s; token %s is revoked again\n", err->text, id);
+        else
+                fprintf(stderr, "%s; end it with `berth token revoke %s`\n", err->text, id);
+        client_answer_done(&answer);
+        text_done(&revoke);
+        making->talk->code = EXIT_TROUBLE;
+        return err_set(err, ERR_IO, "not every token could be kept");
+}
+
+static int put_token(struct making *making, const char *node, const json_t *token, struct err *err)
+{
+        const char *secret = json_in_text(token, "token");
+        char id[JSON_IN_MAX], path[PATH_MAX] = "";
+        int rc = 0;
+
+        json_in_words(token, "id", id);
+        if (making->out && (rc = path_of(making, node, path, err)) < 0)
+                return rc;
+        if (!secret[0])                 /* the first answer got lost; no other has it */
+                rc = err_set(err, ERR_IO, "the text of token %s did not come", id);
+        else if (making->out)
+                rc = write_secret(path, secret, err);
+        if (rc < 0) {
+                if (making->out)        /* the part of a token, at most */
+                        (void)unlink(path);
+                return give_up(making, id, err);
+        }
+        if (!making->out)
+                printf("%s%s%s\n", node, node[0] ? " " : "", secret);
+        fprintf(stderr, "token %s%s%s; `berth token revoke %s` ends it\n", id,
+                making->out ? " is in " : "", path, id);
+        return 0;
+}
+
+struct putting {
+        struct making *making;
+        const json_t *tokens;
+        size_t at;
+        struct err first;               /* what went wrong with one; the others go on */
+        int rc;
+};
+
+/* A hostlist_take: names are those that were asked for, whatever the answer says. */
+static int put_next(void *arg, const char *node, struct err *err)
+{
+        struct putting *putting = arg;
+        const json_t *token = json_array_get(putting->tokens, putting->at++);
+
+        if (!token || !str_equal(json_in_text(token, "node"), node))
+                return err_set(err, ERR_IO, "the answer holds no token for %s", node);
+        int rc = put_token(putting->making, node, token, err);
+        if (rc < 0 && putting->rc == 0) {
+                putting->rc = rc;
+                putting->first = *err;
+        }
+        return 0;
+}
+
+static int put_tokens(struct making *making, const struct client_answer *answer, struct err *err)
+{
+        struct putting putting = {.making = making};
         json_t *value = NULL;
         int rc = talk_parse(making->talk, answer, &value, err);
 
-        if (rc == 0 && !json_in_text(value, "token")[0])
+        if (rc < 0)
+                return rc;
+        putting.tokens = json_object_get(value, "tokens");
+        if (!making->nodes && !json_in_has(value, "id"))
                 rc = err_set(err, ERR_IO, "the answer holds no token");
-        if (rc == 0 && out[0])
-                rc = write_secret(out, json_in_text(value, "token"), err);
-        if (rc == 0 && !out[0])
-                printf("%s%s%s\n", making->node ? making->node : "", making->node ? " " : "",
-                       json_in_text(value, "token"));
-        if (rc == 0 && json_in_has(value, "id"))
-                fprintf(stderr, "token %s%s%s; `berth token revoke %s` ends it\n",
-                        json_in_words(value, "id", id), out[0] ? " is in " : "", out, id);
+        else if (!making->nodes)
+                rc = put_token(making, "", value, err);
+        else
+                rc = hostlist_expand(making->nodes, NODES_MAX, put_next, &putting, err);
         json_decref(value);
-        return rc;
-}
-
-/* Before anything is made: where it is to go. */
-static int check_out(const char *out, struct err *err)
-{
-        if (!out[0] || access(out, F_OK) != 0)
-                return 0;
-        return err_set(err, ERR_INPUT, "--out %s: is there already; name a new file", out);
-}
-
-static int make(const struct making *making, struct err *err)
-{
-        struct client_answer answer = {0};
-        char *text = NULL;
-        size_t size = 0;
-        int rc = check_out(making->out, err);
-
-        if (rc == 0)
-                rc = json_out_add(json_incref(making->body), JSON_COMPACT, &text, &size, err);
-        if (rc == 0) {
-                const struct talk_change change = {
-                        .method = "POST", .path = "/v1/tokens", .body = text, .body_size = size};
-                rc = talk_send(making->talk, &change, &answer, err);
-        }
-        if (rc == 0 && talk_is_json(making->talk))
-                talk_put(&answer, stdout);
-        else if (rc == 0)
-                rc = put_token(making, &answer, err);
-        if (answer.body)
-                token_wipe(answer.body, answer.size);
-        client_answer_done(&answer);
-        mem_free(text);
-        return rc;
+        if (rc < 0 || putting.rc == 0)
+                return rc;
+        *err = putting.first;
+        return putting.rc;
 }
 
 static json_t *body_of(const struct command_call *call)
 {
-        static const char *const keys[] = {"principal", "role", "tenant", "node", "expires"};
+        static const char *const keys[] = {"principal", "role", "tenant", "node", "nodes",
+                                           "expires"};
         json_t *body = json_object();
 
         for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
@@ -153,42 +280,48 @@ static json_t *body_of(const struct command_call *call)
         return body;
 }
 
-/* A hostlist_take. */
-static int make_for(void *arg, const char *node, struct err *err)
+/* In one request: all of them are made, or none. */
+static int make(struct making *making, struct err *err)
 {
-        struct making *making = arg;
-        const char *folder = command_value(making->talk->call, "out");
+        struct client_answer answer = {0};
+        char *text = NULL;
+        size_t size = 0;
+        int rc = make_files(making, err);
 
-        if (folder && snprintf(making->out, sizeof making->out, "%s/%s.token", folder, node) >=
-                              (int)sizeof making->out)
-                return err_set(err, ERR_INPUT, "--out: the path is too long");
-        making->node = node;
-        json_object_set_new(making->body, "node", json_string(node));
-        return make(making, err);
-}
-
-static int make_all(struct making *making, const char *nodes, struct err *err)
-{
-        const char *out = command_value(making->talk->call, "out");
-
-        if (!nodes)
-                return out && !str_copy(making->out, sizeof making->out, out)
-                               ? err_set(err, ERR_INPUT, "--out: the path is too long")
-                               : make(making, err);
-        if (out && mkdir(out, 0700) < 0 && errno != EEXIST)
-                return err_set(err, ERR_INPUT, "--out %s: %s", out, strerror(errno));
-        return hostlist_expand(nodes, NODES_MAX, make_for, making, err);
+        if (rc == 0)
+                rc = json_out_add(json_incref(making->body), JSON_COMPACT, &text, &size, err);
+        if (rc == 0) {
+                const struct talk_change change = {
+                        .method = "POST", .path = "/v1/tokens", .body = text, .body_size = size};
+                rc = talk_send(making->talk, &change, &answer, err);
+        }
+        if (rc == 0 && talk_is_json(making->talk))
+                talk_put(&answer, stdout);
+        else if (rc == 0)
+                rc = put_tokens(making, &answer, err);
+        if (rc < 0)
+                leave_nothing(making);
+        if (answer.body)
+                token_wipe(answer.body, answer.size);
+        client_answer_done(&answer);
+        mem_free(text);
+        return rc;
 }
 
 static int check_make(const struct command_call *call, struct err *err)
 {
         bool joins = command_value(call, "join") != NULL;
         bool one = command_value(call, "node") != NULL, more = command_value(call, "nodes") != NULL;
+        const char *role = command_value(call, "role");
+        bool is_agent = role && str_equal(role, "agent");
 
         if (joins && command_value(call, "role"))
                 return err_set(err, ERR_INPUT, "--join is a role itself: it goes without --role");
-        if (more && !joins)
-                return err_set(err, ERR_INPUT, "--nodes goes with --join");
+        if (more && !joins && !is_agent)
+                return err_set(err, ERR_INPUT, "--nodes goes with --join, or --role agent");
+        if (command_value(call, "out") && command_value(call, "json"))
+                return err_set(err, ERR_INPUT,
+                               "--json prints the answer, the token in it: it goes without --out");
         if (joins && one == more)
                 return err_set(err, ERR_INPUT,
                                "--join: for which node? --node gpu-01, or --nodes 'gpu-[01-04]'");
@@ -204,10 +337,12 @@ static int run_make(const struct command_call *call)
 
         making.talk = &talk;
         making.body = body_of(call);
+        making.out = command_value(call, "out");
+        making.nodes = command_value(call, "nodes");
         if (rc == 0)
                 rc = check_make(call, &err);
         if (rc == 0)
-                rc = make_all(&making, command_value(call, "nodes"), &err);
+                rc = make(&making, &err);
         json_decref(making.body);
         return talk_close(&talk, rc, &err);
 }

@@ -14,21 +14,24 @@
 static const char *const by_names[] = {"tenant", "class", "model", "method", "hour", "day"};
 
 static const struct command_option options[] = {
-        {"from", 0, "TIME", "from then on: 2027-01-04, or 2027-01-04T08:00Z"},
-        {"until", 0, "TIME", "up to then; the default is now"},
+        {"from", 0, "TIME", "from then on: " TALK_TIME},
+        {"until", 0, "TIME", "up to then; the default is now. The default for --from is a day before"},
         {"by", 0, "NAME,...",
          "a row for each: tenant (the default), class, model, method, hour, day"},
+        {"tenant", 't', "PATH", "of this tenant and those below it"},
         COMMAND_LIVE_OPTIONS,
         {0},
 };
 
 static const char details[] =
         "Device-hours by the ledger, each in one bucket: delivered, idle while held, lost, and so\n"
-        "on (docs/ledger.md). The cost is that of the pool's prices, where it has any.\n"
+        "on (docs/ledger.md). The cost is that of the pool's prices, where it has any. Whole hours\n"
+        "are counted: a span from now is widened to them.\n"
         "\n"
         "examples:\n"
         "  berth usage\n"
         "  berth usage --from 2027-01-01 --until 2027-02-01 --by tenant,model\n"
+        "  berth usage --from -1h --until now\n"
         "  berth usage --by day --json\n";
 
 /* The names of --by as columns; `names` keeps their texts. */
@@ -92,6 +95,7 @@ static int run(const struct command_call *call)
         text_add(&path, "/v1/usage");
         talk_path_option(&path, call, "from");
         talk_path_option(&path, call, "until");
+        talk_path_option(&path, call, "tenant");
         talk_path_query(&path, "by", by ? by : BY_USUAL);
         return talk_show(call, &path, usage_print);
 }

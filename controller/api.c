@@ -29,8 +29,27 @@ void api_fail(struct call *call, const struct err *err)
         problem_answer(call->exchange, 0, err, NULL);
 }
 
+static void ask_again(void *arg, int rc, const struct err *err)
+{
+        struct http_exchange *exchange = arg;
+
+        if (rc < 0)
+                problem_answer(exchange, 503, err, NULL);
+        else
+                http_again(exchange);
+}
+
+void api_undone(struct core *core, struct http_exchange *exchange, const struct err *err)
+{
+        if (http_method(exchange) == HTTP_GET || http_method(exchange) == HTTP_HEAD)
+                core_when_anew(core, ask_again, exchange);
+        else
+                problem_answer(exchange, 503, err, NULL);
+}
+
 /* An answer that waits for the disk. */
 struct reply {
+        struct core *core;
         struct http_exchange *exchange;
         unsigned status;
         const char *type;               /* a constant of ours */
@@ -43,7 +62,7 @@ static void reply_done(void *arg, int rc, const struct err *err)
         struct reply *reply = arg;
 
         if (rc < 0)
-                problem_answer(reply->exchange, 503, err, NULL);
+                api_undone(reply->core, reply->exchange, err);
         else
                 http_answer(reply->exchange, reply->status, reply->type, reply->text,
                             reply->size);
@@ -61,6 +80,7 @@ static struct reply *reply_of(struct call *call, unsigned status, const char *ty
                 api_fail(call, &no_memory);
                 return NULL;
         }
+        reply->core = call->live->core;
         reply->exchange = call->exchange;
         reply->status = status;
         reply->type = type;

@@ -18,6 +18,7 @@
 struct act;
 struct asides;
 struct authority;
+struct core;
 struct events;
 struct live;
 struct metrics;
@@ -83,6 +84,10 @@ int64_t api_now_ms(void);
 
 /* Answers with the problem. */
 void api_fail(struct call *call, const struct err *err);
+/* What was decided before the answer never will be durable (a core_done's rc < 0): a question is
+ * asked again, of the state as it was made anew, for reads go on while the store fails; anything
+ * else is refused. */
+void api_undone(struct core *core, struct http_exchange *exchange, const struct err *err);
 /* Answers, when all that was decided until now is durable; takes the value (NULL: out of
  * memory). */
 void api_reply(struct call *call, unsigned status, json_t *json);

@@ -8,6 +8,7 @@
 #include "controller/events.h"
 #include "controller/live.h"
 #include "net/sse.h"
+#include "store/log.h"
 #include "store/objects.h"
 
 /* Tenants that stand below another one of the list add nothing, and what matches twice would come
@@ -67,6 +68,25 @@ static int make_wish(struct call *call, const char *tenant, uint64_t workload,
         return rc;
 }
 
+/* What happened at that time and later: as if the last event before had been seen. */
+static int wish_from(struct call *call, int64_t from_ms, struct events_wish *wish, struct err *err)
+{
+        struct store *view = core_view(call->live->core);
+        struct log_head base, head;
+        uint64_t older = 0;
+        int rc;
+
+        if (from_ms > api_now_ms())
+                return err_set(err, ERR_RANGE, "query 'from': that time has not come yet");
+        if ((rc = log_base(view, &base, err)) < 0 || (rc = log_head(view, &head, err)) < 0 ||
+            (rc = log_find_older(view, base.seq, head.seq, from_ms, &older, err)) < 0)
+                return rc;
+        /* From the first record that is left on: then what is forgotten is told. */
+        wish->after = older == base.seq ? 0 : events_last_id(older);
+        wish->has_after = true;
+        return 0;
+}
+
 /* The header of a client that comes back goes before the query that it first came with. */
 static bool asked_after(struct call *call, struct events_wish *wish)
 {
@@ -88,18 +108,22 @@ void get_events(struct http_exchange *exchange, const struct route_match *match,
 {
         char tenant[TENANT_PATH_MAX] = "";
         struct events_wish wish = {0};
-        int64_t workload = 0;
+        int64_t workload = 0, from_ms = -1;
         struct call call;
         struct err err;
+        int rc = 0;
 
         if (!api_begin(arg, exchange, match, &call) ||
             !api_query(&call, "tenant", tenant, sizeof tenant) ||
             !api_query_number(&call, "workload", 1, INT64_MAX, &workload) ||
-            !asked_after(&call, &wish))
+            !api_query_time(&call, "from", &from_ms) || !asked_after(&call, &wish))
                 return;
         wish.token = call.token;
         wish.until_ms = call.token_until_ms;
-        if (make_wish(&call, tenant, (uint64_t)workload, &wish, &err) < 0)
+        /* Who comes back says behind which event, and still has the time in the query. */
+        if (from_ms >= 0 && !wish.has_after)
+                rc = wish_from(&call, from_ms, &wish, &err);
+        if (rc < 0 || make_wish(&call, tenant, (uint64_t)workload, &wish, &err) < 0)
                 api_fail(&call, &err);
         else
                 events_follow(call.api->events, exchange, &wish);

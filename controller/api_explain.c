@@ -1,5 +1,5 @@
-/* Why work waits, why devices are idle, what would start now: as text, or as JSON; of now, or as it
- * was. */
+/* Why work waits, what waits, why devices are idle, what would start now: as text, or as JSON; of
+ * now, or as it was. */
 #include "controller/api_handlers.h"
 
 #include <inttypes.h>
@@ -7,15 +7,17 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/num.h"
 #include "base/str.h"
 #include "controller/explained.h"
+#include "controller/last_stop.h"
 #include "controller/live.h"
 #include "controller/past.h"
+#include "controller/view.h"
 #include "controller/works.h"
 #include "engine/explain.h"
 #include "proto/explain_text.h"
-#include "proto/when.h"
+
+#define QUEUE_USUAL 50 /* rows, where nothing is said */
 
 static const char *name_of(void *arg, uint64_t id)
 {
@@ -24,10 +26,12 @@ static const char *name_of(void *arg, uint64_t id)
         return work ? work->name : NULL;
 }
 
-static void reply(struct call *call, const struct explained *it, bool as_text)
+static void reply(struct call *call, const struct explained *it, const char *last_stop,
+                  bool as_text)
 {
         const struct explain_names names = {.state = core_state(call->live->core),
                                             .clock = true,
+                                            .last_stop = last_stop,
                                             .workload = name_of,
                                             .arg = core_works(call->live->core)};
         char *bytes;
@@ -42,40 +46,41 @@ static void reply(struct call *call, const struct explained *it, bool as_text)
         free(bytes);
 }
 
+/* How the work's last run ended. NULL: it had none, or that cannot be read. */
+static const char *last_stop_of(struct call *call, uint64_t id, bool sees_everything,
+                                char buf[LAST_STOP_TEXT_MAX])
+{
+        struct object_copy *copy;
+
+        buf[0] = '\0';
+        if (objects_get(core_view(call->live->core), OBJECT_WORKLOAD, id, &copy, NULL) == 0) {
+                json_t *stop = last_stop_view(call->live, &copy->object, sees_everything);
+                last_stop_text(stop, buf);
+                json_decref(stop);
+                mem_free(copy);
+        }
+        return buf[0] ? buf : NULL;
+}
+
 /* ---- as it was ---- */
 
-/* A point in time, or a span before now ("-2h"); 0: none is asked for. False: answered. */
+/* 0: none is asked for. False: answered. */
 static bool take_at(struct call *call, int64_t *ret_at_ms)
 {
-        int64_t now_ms = api_now_ms(), at_ms = 0;
-        char text[48] = "";
+        int64_t at_ms = -1;
         struct err err;
-        int rc;
 
         *ret_at_ms = 0;
-        if (!api_query(call, "at", text, sizeof text))
+        if (!api_query_time(call, "at", &at_ms))
                 return false;
-        if (text[0] == '\0')
-                return true;
-        if (text[0] == '-') {
-                rc = num_duration_ms(text + 1, 0, now_ms, &at_ms, &err);
-                at_ms = now_ms - at_ms;
-        } else {
-                rc = when_parse_local(text, NULL, &at_ms, &err);
+        if (at_ms > api_now_ms()) {
+                (void)err_set(&err, ERR_RANGE, "query 'at': that time has not come yet");
+                api_fail(call, &err);
+                return false;
         }
-        if (rc == -ERR_INPUT)
-                rc = err_set(&err, ERR_INPUT,
-                             "'%s' is no time: write 2027-01-04T08:00Z, or -2h for two hours ago",
-                             text);
-        if (rc == 0 && at_ms > now_ms)
-                rc = err_set(&err, ERR_RANGE, "'%s' has not come yet", text);
-        if (rc == 0) {
+        if (at_ms >= 0)
                 *ret_at_ms = at_ms > 0 ? at_ms : 1;
-                return true;
-        }
-        (void)err_prefix(&err, "query 'at'");
-        api_fail(call, &err);
-        return false;
+        return true;
 }
 
 struct past_ask {
@@ -162,7 +167,7 @@ static struct viewer viewer_of(const struct call *call, const struct work *work,
 
 void get_explanation(struct http_exchange *exchange, const struct route_match *match, void *arg)
 {
-        char view[16] = "", format[8] = "json";
+        char view[16] = "", format[8] = "json", last[LAST_STOP_TEXT_MAX];
         struct call call;
         struct err err = {ERR_NOMEM, "out of memory"};
         struct work *work;
@@ -189,9 +194,32 @@ void get_explanation(struct http_exchange *exchange, const struct route_match *m
                 api_fail(&call, &err);
         } else {
                 record->snapshot = core_last_seq(call.live->core);
-                reply(&call, &(struct explained){.record = record}, str_equal(format, "text"));
+                reply(&call, &(struct explained){.record = record},
+                      last_stop_of(&call, work->id, sees_all(&call, view), last),
+                      str_equal(format, "text"));
         }
         mem_free(record);
+}
+
+/* ---- the queue ---- */
+
+void get_queue(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        struct past_question question = {0};
+        int64_t limit = QUEUE_USUAL;
+        struct call call;
+
+        if (!api_begin(arg, exchange, match, &call) || !api_tenant(&call, question.tenant) ||
+            !api_query_number(&call, "limit", 1, API_LIMIT_MAX, &limit) ||
+            !take_at(&call, &question.at_ms))
+                return;
+        question.queue = (uint32_t)limit;
+        if (question.at_ms)
+                ask_past(&call, &question);
+        else
+                api_reply(&call, 200,
+                          view_queue(call.live, question.tenant[0] ? question.tenant : NULL,
+                                     question.queue));
 }
 
 /* ---- capacity ---- */
@@ -220,7 +248,7 @@ void get_idle(struct http_exchange *exchange, const struct route_match *match, v
         if (idle && explain_idle(core_memo(call.live->core), core_state(call.live->core),
                                  api_now_ms(), idle, &err) == 0) {
                 idle->snapshot = core_last_seq(call.live->core);
-                reply(&call, &(struct explained){.idle = idle}, str_equal(format, "text"));
+                reply(&call, &(struct explained){.idle = idle}, NULL, str_equal(format, "text"));
         } else {
                 api_fail(&call, &err);
         }
@@ -258,7 +286,7 @@ void get_fits(struct http_exchange *exchange, const struct route_match *match, v
         if (fits && explain_fits(core_memo(call.live->core), core_state(call.live->core),
                                  (uint16_t)number, (uint16_t)class_number, api_now_ms(), fits,
                                  &err) == 0)
-                reply(&call, &(struct explained){.fits = fits}, str_equal(format, "text"));
+                reply(&call, &(struct explained){.fits = fits}, NULL, str_equal(format, "text"));
         else
                 api_fail(&call, &err);
         mem_free(fits);

@@ -16,6 +16,18 @@ int api_keep_key(struct call *call, struct act *act, unsigned status, const char
 /* False: answered with 429. */
 bool api_not_too_often(struct call *call);
 
+/* api_times.c: a time in the query ("now", "-1h", "2027-01-04", "2027-01-04T08:00Z"), or what stands
+ * in `ret_ms`. False: answered. */
+bool api_query_time(struct call *call, const char *name, int64_t *ret_ms);
+/* The same where only whole hours or days are told apart: a span from now is widened to them. */
+struct api_whole {
+        int64_t unit_ms;
+        bool up;                        /* it is an end: to the next one */
+        const char *is;                 /* "the start of an hour" */
+};
+bool api_query_whole(struct call *call, const char *name, const struct api_whole *whole,
+                     int64_t *ret_ms);
+
 /* api_aside.c: the first member of a question that is answered aside (asides.h), which is one piece
  * from mem_new() and freed when it is answered. `work` leaves bytes (of malloc), size and type. */
 struct api_aside {
@@ -36,6 +48,9 @@ void api_answer_aside(struct call *call, const struct aside_kind *kind, struct a
 /* api_workloads.c */
 route_handler post_workload, get_workloads, get_workload, delete_workload, post_hold, post_release,
         post_restart, post_preempt;
+/* api_dry_run.c: what the submission would come to, answered now or aside. */
+struct submission;
+void api_dry_run(struct call *call, struct submission *submission);
 /* api_move.c */
 route_handler post_move;
 /* api_declare.c */
@@ -43,9 +58,9 @@ route_handler put_workload;
 void api_reply_document(struct call *call, const char *text, size_t size);
 void api_cancel_named(struct call *call, const char *name);
 /* api_explain.c */
-route_handler get_explanation, get_idle, get_fits;
+route_handler get_explanation, get_queue, get_idle, get_fits;
 /* api_pool.c */
-route_handler get_queue, get_pool, get_nodes, get_tenants, get_notices,
+route_handler get_pool, get_nodes, get_tenants, get_notices,
         post_drain, post_undrain, post_lost, post_freeze,
         get_health, get_ready, get_version, get_openapi,
         get_metrics;

@@ -137,7 +137,7 @@ static void look(void *arg, int rc, const struct err *why)
         struct err err;
 
         if (rc < 0) {
-                problem_answer(asking->call.exchange, 503, why, NULL);
+                api_undone(asking->call.live->core, asking->call.exchange, why);
                 mem_free(asking);
                 return;
         }

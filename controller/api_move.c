@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "controller/ending.h"
 #include "controller/live.h"
 #include "controller/view.h"
 #include "controller/works.h"
@@ -102,7 +103,17 @@ static void carry_out(struct call *call, const struct move *move)
                 fail(call, &err);
                 return;
         }
-        api_commit(call, act, 200, answer_of(call, move, facts, count));
+        json_t *answer = answer_of(call, move, facts, count);
+        if (ending_asked(act, move->id, call->who.name,
+                         http_header(call->exchange, "Berth-Reason"),
+                         core_now_ms(call->live->core), &err) < 0) {
+                json_decref(answer);
+                core_undo(act);
+                core_commit(act, api_ignore, NULL);
+                fail(call, &err);
+                return;
+        }
+        api_commit(call, act, 200, answer);
 }
 
 void post_move(struct http_exchange *exchange, const struct route_match *match, void *arg)

@@ -22,17 +22,6 @@ static const char *or_null(const char *text)
         return text[0] ? text : NULL;
 }
 
-void get_queue(struct http_exchange *exchange, const struct route_match *match, void *arg)
-{
-        char tenant[TENANT_PATH_MAX];
-        int64_t limit = 50;
-        struct call call;
-
-        if (api_begin(arg, exchange, match, &call) && api_tenant(&call, tenant) &&
-            api_query_number(&call, "limit", 1, API_LIMIT_MAX, &limit))
-                api_reply(&call, 200, view_queue(call.live, or_null(tenant), (uint32_t)limit));
-}
-
 void get_pool(struct http_exchange *exchange, const struct route_match *match, void *arg)
 {
         struct call call;
@@ -142,7 +131,7 @@ void post_drain(struct http_exchange *exchange, const struct route_match *match,
                 return;
         const char *by = json_string_value(json_object_get(body, "by"));
         if (by && when_ahead(by, api_now_ms(), &by_ms, &err) < 0) {
-                (void)err_prefix(&err, "field 'by': a time, or a duration like 2h");
+                (void)err_prefix(&err, "field 'by'");
                 api_fail(&call, &err);
         } else {
                 change_drain(&call, node, true, by_ms);

@@ -12,7 +12,6 @@
 #include "controller/tally.h"
 #include "controller/usage.h"
 #include "controller/view.h"
-#include "proto/when.h"
 #include "store/review.h"
 
 #define REVIEW_ROWS_MAX 20000           /* of one answer */
@@ -39,26 +38,12 @@ static int take_by(const char *by, struct review_query *query, struct err *err)
         return api_take_words("by", by, words, ARRAY_LEN(words), err);
 }
 
-/* Whole days: what lies between is not told apart in the store. */
-static bool take_day(struct call *call, const char *name, int64_t *ret_ms)
+/* What lies within a day is not told apart in the store. */
+static bool take_day(struct call *call, const char *name, bool up, int64_t *ret_ms)
 {
-        char text[64] = "";
-        struct err err;
+        const struct api_whole days = {REVIEW_DAY_MS, up, "the start of a day (UTC)"};
 
-        if (!api_query(call, name, text, sizeof text))
-                return false;
-        if (text[0] == '\0')
-                return true;
-        if (strlen(text) == strlen("2027-01-04"))
-                (void)strcat(text, "T00:00Z");
-        if (when_parse(text, ret_ms, &err) == 0) {
-                if (*ret_ms % REVIEW_DAY_MS == 0)
-                        return true;
-                (void)err_set(&err, ERR_INPUT, "'%s' is not the start of a day (UTC)", text);
-        }
-        (void)err_prefix(&err, "query '%s'", name);
-        api_fail(call, &err);
-        return false;
+        return api_query_whole(call, name, &days, ret_ms);
 }
 
 /* ---- rows ---- */
@@ -230,10 +215,10 @@ void get_review(struct http_exchange *exchange, const struct route_match *match,
             !api_query(&call, "by", by, sizeof by))
                 return;
         query.until_ms = (api_now_ms() / REVIEW_DAY_MS + 1) * REVIEW_DAY_MS;
-        if (!take_day(&call, "until", &query.until_ms))
+        if (!take_day(&call, "until", true, &query.until_ms))
                 return;
         query.from_ms = query.until_ms - DAYS_USUAL * REVIEW_DAY_MS;
-        if (!take_day(&call, "from", &query.from_ms))
+        if (!take_day(&call, "from", false, &query.from_ms))
                 return;
         if (api_check_span(query.from_ms, query.until_ms, &err) < 0 ||
             take_by(by, &query, &err) < 0) {

@@ -5,7 +5,7 @@
 #include "controller/api_handlers.h"
 
 const struct route api_routes[] = {
-        {HTTP_POST, "/v1/workloads", "postWorkload", post_workload, "dry_run"},
+        {HTTP_POST, "/v1/workloads", "postWorkload", post_workload, "dry_run forecast"},
         {HTTP_GET, "/v1/workloads", "getWorkloads", get_workloads,
          "tenant state class name mine limit after"},
         {HTTP_GET, "/v1/workloads/{id}", "getWorkload", get_workload, "tenant format"},
@@ -26,7 +26,7 @@ const struct route api_routes[] = {
          "offset end rows columns"},
         {HTTP_DELETE, "/v1/attachments/{session}", "deleteAttach", delete_attach, ""},
         {HTTP_POST, "/v1/workloads/{id}/move", "postMove", post_move, "tenant dry_run"},
-        {HTTP_GET, "/v1/queue", "getQueue", get_queue, "tenant limit"},
+        {HTTP_GET, "/v1/queue", "getQueue", get_queue, "tenant limit at"},
         {HTTP_GET, "/v1/pool", "getPool", get_pool, ""},
         {HTTP_GET, "/v1/pool/document", "getPoolDocument", get_pool_document, "beside"},
         {HTTP_PUT, "/v1/pool/document", "putPoolDocument", put_pool_document, "dry_run"},
@@ -63,7 +63,7 @@ const struct route api_routes[] = {
         {HTTP_POST, "/v1/alerts/{id}/acknowledge", "postAcknowledge", post_acknowledge, ""},
         {HTTP_GET, "/v1/usage", "getUsage", get_usage, "tenant from until by"},
         {HTTP_GET, "/v1/review", "getReview", get_review, "tenant from until by"},
-        {HTTP_GET, "/v1/events", "getEvents", get_events, "tenant workload after"},
+        {HTTP_GET, "/v1/events", "getEvents", get_events, "tenant workload after from"},
         {HTTP_POST, "/v1/tokens", "postToken", post_token, ""},
         {HTTP_GET, "/v1/tokens", "getTokens", get_tokens, "principal"},
         {HTTP_DELETE, "/v1/tokens/{id}", "deleteToken", delete_token, ""},

@@ -1,4 +1,4 @@
-/* Bearer tokens: made, listed, revoked. */
+/* Bearer tokens: made (one, or one for each of several nodes), listed, revoked. */
 #include "controller/api_handlers.h"
 
 #include <inttypes.h>
@@ -9,12 +9,28 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "controller/events.h"
 #include "controller/live.h"
 #include "controller/nodes.h"
 #include "controller/tokens.h"
 #include "controller/view.h"
+#include "proto/hostlist.h"
 #include "proto/when.h"
+
+#define NODES_MAX 2048 /* in one go: their answer is kept with the key of the request */
+#define TOLD_MAX  300  /* bytes of names in one sentence */
+
+/* What is to be made: a token, or one for each of these nodes. */
+struct wish {
+        struct token_entry token;       /* `node` is empty where there is a list */
+        char list[HOSTLIST_TEXT_MAX];   /* "gpu-[01-04]"; "": there is none */
+        const struct node_entry *nodes[NODES_MAX];
+        uint32_t count;                 /* of nodes */
+        uint32_t unknown;               /* of the list */
+        struct text told;               /* the names of these, as far as they are told */
+        const struct nodes *described;
+};
 
 /* Operators all; tenant-admins those of their tenants. */
 static bool may_handle(const struct call *call, const struct token_entry *token)
@@ -40,7 +56,8 @@ static int take_member(json_t *body, const char *key, char *ret_text, size_t siz
 
 static int check_members(json_t *body, struct err *err)
 {
-        static const char *const keys[] = {"principal", "role", "tenant", "node", "expires"};
+        static const char *const keys[] = {"principal", "role", "tenant", "node", "nodes",
+                                           "expires"};
         const char *key;
         json_t *value;
 
@@ -68,10 +85,8 @@ static int take_expiry(const char *text, struct token_entry *wish, struct err *e
                 wish->until_ms = wish->role == TOKEN_ROLE_AGENT ? 0 : now_ms + life_ms;
                 return 0;
         }
-        if (num_duration_ms(text, 1, INT64_MAX / 4, &life_ms, NULL) == 0)
-                wish->until_ms = life_ms <= life_ms_max ? now_ms + life_ms : 0;
-        else if (when_parse(text, &wish->until_ms, err) < 0)
-                return err_prefix(err, "field 'expires': a time, or a duration like 30d");
+        if (when_ahead(text, now_ms, &wish->until_ms, err) < 0)
+                return err_prefix(err, "field 'expires'");
         if (wish->until_ms > now_ms && wish->until_ms <= now_ms + life_ms_max)
                 return 0;
         return err_set(err, ERR_RANGE, "field 'expires': write a time within the next %" PRId64
@@ -83,7 +98,7 @@ static bool is_of_node(const struct token_entry *wish)
         return wish->role == TOKEN_ROLE_AGENT || wish->role == TOKEN_ROLE_JOIN;
 }
 
-static int take_role(const char *word, struct token_entry *wish, struct err *err)
+static int take_role(const char *word, bool has_list, struct token_entry *wish, struct err *err)
 {
         enum token_role role = token_role_of(word);
 
@@ -97,30 +112,34 @@ static int take_role(const char *word, struct token_entry *wish, struct err *err
         if (token_role_is_tenants(role) != (wish->tenant[0] != '\0'))
                 return err_set(err, ERR_INPUT, "field 'tenant': role '%s' is of %s", word,
                                wish->tenant[0] ? "no tenant" : "one: name it");
-        if (is_of_node(wish) != (wish->node[0] != '\0'))
-                return err_set(err, ERR_INPUT, "field 'node': role '%s' is of %s", word,
-                               wish->node[0] ? "no node" : "one: name it");
+        if (wish->node[0] && has_list)
+                return err_set(err, ERR_INPUT, "field 'node' and field 'nodes': write one of them");
+        if (is_of_node(wish) != (wish->node[0] || has_list))
+                return err_set(err, ERR_INPUT, "field '%s': role '%s' is of %s",
+                               has_list ? "nodes" : "node", word,
+                               is_of_node(wish) ? "one: name it" : "no node");
         return 0;
 }
 
-static int read_wish(struct call *call, json_t *body, struct token_entry *wish, struct err *err)
+static int read_wish(struct call *call, json_t *body, struct wish *wish, struct err *err)
 {
         char role[16] = "", expires[WHEN_TEXT_MAX] = "";
+        struct token_entry *token = &wish->token;
         int rc;
 
         if ((rc = check_members(body, err)) < 0 ||
-            (rc = take_member(body, "principal", wish->principal, WHO_NAME_MAX, err)) < 0 ||
+            (rc = take_member(body, "principal", token->principal, WHO_NAME_MAX, err)) < 0 ||
             (rc = take_member(body, "role", role, sizeof role, err)) < 0 ||
-            (rc = take_member(body, "tenant", wish->tenant, sizeof wish->tenant, err)) < 0 ||
-            (rc = take_member(body, "node", wish->node, sizeof wish->node, err)) < 0 ||
+            (rc = take_member(body, "tenant", token->tenant, sizeof token->tenant, err)) < 0 ||
+            (rc = take_member(body, "node", token->node, sizeof token->node, err)) < 0 ||
+            (rc = take_member(body, "nodes", wish->list, sizeof wish->list, err)) < 0 ||
             (rc = take_member(body, "expires", expires, sizeof expires, err)) < 0 ||
-            (rc = take_role(role, wish, err)) < 0 || (rc = take_expiry(expires, wish, err)) < 0)
+            (rc = take_role(role, wish->list[0] != '\0', token, err)) < 0 ||
+            (rc = take_expiry(expires, token, err)) < 0)
                 return rc;
-        if (is_of_node(wish) && !wish->principal[0])
-                (void)snprintf(wish->principal, sizeof wish->principal, "node %.58s", wish->node);
-        if (!wish->principal[0])
+        if (!is_of_node(token) && !token->principal[0])
                 return err_set(err, ERR_INPUT, "field 'principal' is missing: in whose name?");
-        (void)str_copy(wish->made_by, sizeof wish->made_by, call->who.name);
+        (void)str_copy(token->made_by, sizeof token->made_by, call->who.name);
         return 0;
 }
 
@@ -138,27 +157,69 @@ static bool speaks_for(const struct call *call, const struct who *principal)
         return principal->pool_role == POOL_ROLE_NONE;
 }
 
-static int may_make(struct call *call, const struct token_entry *wish, struct err *err)
+/* A hostlist_take: goes on after an unknown one, so that all of them are told. */
+static int take_node(void *arg, const char *name, struct err *err)
+{
+        struct wish *wish = arg;
+        const struct node_entry *node = nodes_find(wish->described, name);
+
+        if (!node || !node->described) {
+                wish->unknown++;
+                if (wish->told.size < TOLD_MAX)
+                        text_add(&wish->told, "%s'%s'", wish->told.size ? ", " : "", name);
+                return 0;
+        }
+        for (uint32_t n = 0; n < wish->count; n++)
+                if (wish->nodes[n] == node)
+                        return err_set(err, ERR_INPUT, "node '%s' is named twice", name);
+        wish->nodes[wish->count++] = node;
+        return 0;
+}
+
+/* Where one is unknown nothing is made: what was, for the others, would have to be found again. */
+static int take_nodes(struct call *call, struct wish *wish, struct err *err)
+{
+        char more[32] = "";
+        int rc;
+
+        wish->described = call->live->nodes;
+        rc = wish->list[0] ? hostlist_expand(wish->list, NODES_MAX, take_node, wish, err)
+                           : take_node(wish, wish->token.node, err);
+        if (rc < 0 && wish->list[0])
+                return err_prefix(err, "field 'nodes'");
+        if (rc < 0 || wish->unknown == 0)
+                return rc;
+        if (wish->told.failed)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        uint32_t told = 1;
+        for (const char *at = wish->told.bytes; *at; at++)
+                told += *at == ',';
+        if (wish->unknown > told)
+                (void)snprintf(more, sizeof more, " and %" PRIu32 " more", wish->unknown - told);
+        return err_set(err, ERR_NOT_FOUND, "the pool document has no node %s%s%s",
+                       wish->told.bytes, more,
+                       wish->list[0] ? "; no token was made, not for the others either" : "");
+}
+
+static int may_make_for_pool(struct call *call, struct wish *wish, struct err *err)
+{
+        int rc = access_need(&call->who, ACTION_OPERATE, NULL, "the pool", err);
+
+        if (rc || !is_of_node(&wish->token))
+                return rc;
+        if (wish->token.role == TOKEN_ROLE_JOIN && !call->api->authority)
+                return err_set(err, ERR_INPUT,
+                               "this controller has no TLS (--tls-cert), so nodes cannot "
+                               "enrol: their agents show a token of role agent");
+        return take_nodes(call, wish, err);
+}
+
+static int may_make_for_tenant(struct call *call, const struct token_entry *wish, struct err *err)
 {
         const struct tenancy *tenancy = core_tenancy(call->live->core);
         bool operates = access_may(&call->who, ACTION_OPERATE, NULL);
-        const struct node_entry *node;
         struct who principal;
 
-        if (!token_role_is_tenants(wish->role)) {
-                int rc = access_need(&call->who, ACTION_OPERATE, NULL, "the pool", err);
-                if (rc || !is_of_node(wish))
-                        return rc;
-                if (wish->role == TOKEN_ROLE_JOIN && !call->api->authority)
-                        return err_set(err, ERR_INPUT,
-                                       "this controller has no TLS (--tls-cert), so nodes cannot "
-                                       "enrol: their agents show a token of role agent");
-                node = nodes_find(call->live->nodes, wish->node);
-                return node && node->described
-                               ? 0
-                               : err_set(err, ERR_NOT_FOUND, "the pool document has no node '%s'",
-                                         wish->node);
-        }
         int rc = access_need(&call->who, ACTION_MANAGE, wish->tenant, wish->tenant, err);
         if (rc)
                 return rc;
@@ -195,39 +256,86 @@ static json_t *view_token(const struct token_entry *token, int64_t now_ms)
         return row;
 }
 
-/* The text stands in the answer, and nowhere else: who repeats the request by its key hears which
- * one was made, not what it is. */
-static void make(struct call *call, const struct token_entry *wish)
+/* One more in `rows`, and without its text in `kept`. */
+static int make_one(struct call *call, struct act *act, const struct token_entry *wish,
+                    json_t *rows, json_t *kept, struct err *err)
 {
         char text[TOKEN_TEXT_MAX];
-        struct act *act = api_act(call);
-        struct err err;
         uint64_t id;
+        int rc = tokens_make(call->api->tokens, act, wish, text, &id, err);
 
-        if (!act)
-                return;
-        if (tokens_make(call->api->tokens, act, wish, text, &id, &err) < 0) {
+        if (rc < 0)
+                return rc;
+        json_t *row = view_token(tokens_get(call->api->tokens, id), 0);
+        json_t *row_kept = json_copy(row);
+        view_set(row_kept, "token", json_null());
+        view_set(row, "token", json_string(text));
+        token_wipe(text, sizeof text);
+        (void)json_array_append_new(kept, row_kept);
+        (void)json_array_append_new(rows, row);
+        return 0;
+}
+
+static int make_all(struct call *call, struct act *act, struct wish *wish, json_t *rows,
+                    json_t *kept, struct err *err)
+{
+        uint32_t count = is_of_node(&wish->token) ? wish->count : 1;
+        int rc = 0;
+
+        for (uint32_t n = 0; rc == 0 && n < count; n++) {
+                struct token_entry token = wish->token;
+                if (is_of_node(&token))
+                        (void)str_copy(token.node, sizeof token.node, wish->nodes[n]->name);
+                if (!token.principal[0])
+                        (void)snprintf(token.principal, sizeof token.principal, "node %.58s",
+                                       token.node);
+                rc = make_one(call, act, &token, rows, kept, err);
+        }
+        return rc;
+}
+
+/* The answer to one wish is its token, to a list all of them. NULL: out of memory. */
+static json_t *answer_of(const struct wish *wish, json_t *rows)
+{
+        if (wish->list[0])
+                return json_pack("{s:o}", "tokens", rows);
+        json_t *one = json_incref(json_array_get(rows, 0));
+        json_decref(rows);
+        return one;
+}
+
+/* The text stands in the answer, and nowhere else: who repeats the request by its key hears which
+ * one was made, not what it is. */
+static void make(struct call *call, struct wish *wish)
+{
+        struct act *act = api_act(call);
+        json_t *rows = json_array(), *kept = json_array();
+        struct err err;
+
+        if (!act || make_all(call, act, wish, rows, kept, &err) < 0) {
+                json_decref(rows);
+                json_decref(kept);
+                if (!act)
+                        return;
                 core_undo(act);
                 core_commit(act, api_ignore, NULL);
                 api_fail(call, &err);
                 return;
         }
-        json_t *json = view_token(tokens_get(call->api->tokens, id), 0);
-        view_set(json, "token", json_null());
-        char *kept = json_dumps(json, JSON_COMPACT);
-        view_set(json, "token", json_string(text));
-        token_wipe(text, sizeof text);
-        if (!kept) {                    /* then it is told to nobody, and no answer is kept */
+        json_t *json = answer_of(wish, rows), *json_kept = answer_of(wish, kept);
+        char *text = json_kept ? json_dumps(json_kept, JSON_COMPACT) : NULL;
+        json_decref(json_kept);
+        if (!text) {                    /* then it is told to nobody, and no answer is kept */
                 json_decref(json);
                 json = NULL;
         }
-        api_commit_apart(call, act, 201, json, kept);
-        free(kept);
+        api_commit_apart(call, act, 201, json, text);
+        free(text);
 }
 
 void post_token(struct http_exchange *exchange, const struct route_match *match, void *arg)
 {
-        struct token_entry wish = {0};
+        struct wish *wish;
         struct call call;
         struct err err;
         json_t *body;
@@ -236,14 +344,21 @@ void post_token(struct http_exchange *exchange, const struct route_match *match,
                 return;
         if (!(body = api_body(&call)))
                 return;
-        int rc = read_wish(&call, body, &wish, &err);
+        wish = mem_new(1, sizeof *wish);
+        int rc = wish ? read_wish(&call, body, wish, &err)
+                      : err_set(&err, ERR_NOMEM, "out of memory");
         if (rc == 0)
-                rc = may_make(&call, &wish, &err);
+                rc = token_role_is_tenants(wish->token.role)
+                             ? may_make_for_tenant(&call, &wish->token, &err)
+                             : may_make_for_pool(&call, wish, &err);
         json_decref(body);
         if (rc < 0)
                 api_fail(&call, &err);
         else
-                make(&call, &wish);
+                make(&call, wish);
+        if (wish)
+                text_done(&wish->told);
+        mem_free(wish);
 }
 
 void get_tokens(struct http_exchange *exchange, const struct route_match *match, void *arg)

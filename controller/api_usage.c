@@ -12,7 +12,6 @@
 #include "controller/view.h"
 #include "engine/model.h"
 #include "proto/pool_doc.h"
-#include "proto/when.h"
 #include "store/rollup.h"
 
 #define DEVICE_HOUR   ((rollup_unit_ms)ROLLUP_UNITS_PER_DEVICE * ROLLUP_HOUR_MS)
@@ -36,24 +35,12 @@ static int take_by(const char *by, struct rollup_query *query, struct err *err)
         return rc;
 }
 
-/* Whole hours: what lies between is not told apart in the store. */
-static bool take_time(struct call *call, const char *name, int64_t *ret_ms)
+/* What lies within an hour is not told apart in the store. */
+static bool take_time(struct call *call, const char *name, bool up, int64_t *ret_ms)
 {
-        char text[64] = "";
-        struct err err;
+        const struct api_whole hours = {ROLLUP_HOUR_MS, up, "the start of an hour"};
 
-        if (!api_query(call, name, text, sizeof text))
-                return false;
-        if (text[0] == '\0')
-                return true;
-        if (when_parse(text, ret_ms, &err) == 0) {
-                if (*ret_ms % ROLLUP_HOUR_MS == 0)
-                        return true;
-                (void)err_set(&err, ERR_INPUT, "'%s' is not the start of an hour", text);
-        }
-        (void)err_prefix(&err, "query '%s'", name);
-        api_fail(call, &err);
-        return false;
+        return api_query_whole(call, name, &hours, ret_ms);
 }
 
 /* ---- rows ---- */
@@ -257,10 +244,11 @@ void get_usage(struct http_exchange *exchange, const struct route_match *match, 
             !api_query(&call, "by", by, sizeof by))
                 return;
         int64_t until_ms = (api_now_ms() / ROLLUP_HOUR_MS + 1) * ROLLUP_HOUR_MS;
-        struct rollup_query query = {.from_ms = until_ms - 24 * ROLLUP_HOUR_MS,
-                                     .until_ms = until_ms};
-        if (!take_time(&call, "from", &query.from_ms) ||
-            !take_time(&call, "until", &query.until_ms))
+        struct rollup_query query = {.until_ms = until_ms};
+        if (!take_time(&call, "until", true, &query.until_ms))
+                return;
+        query.from_ms = query.until_ms - 24 * ROLLUP_HOUR_MS;
+        if (!take_time(&call, "from", false, &query.from_ms))
                 return;
         if (api_check_span(query.from_ms, query.until_ms, &err) < 0 ||
             take_by(by, &query, &err) < 0) {

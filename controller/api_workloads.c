@@ -9,14 +9,14 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/str.h"
+#include "controller/ending.h"
+#include "controller/last_stop.h"
 #include "controller/live.h"
 #include "controller/submit.h"
-#include "controller/terms.h"
 #include "controller/view.h"
 #include "controller/works.h"
 #include "engine/explain.h"
 #include "net/problem.h"
-#include "proto/explain_json.h"
 #include "proto/explain_text.h"
 #include "proto/workload_doc.h"
 
@@ -67,39 +67,6 @@ static json_t *fresh_list(struct call *call, const struct submission *submission
         view_set(json, "name", json_string(submission->document->name));
         view_set(json, "workloads", list);
         return json;
-}
-
-static void explain_submission(struct call *call, struct submission *submission)
-{
-        struct explanation *record = mem_new(1, sizeof *record);
-        const struct explain_names names = {.state = core_state(call->live->core), .clock = true};
-        char text[EXPLAIN_TEXT_MAX], *explained = NULL;
-        struct err err = {ERR_NOMEM, "out of memory"};
-        json_t *json;
-
-        if (!record ||
-            submission_check_limits(call->live->core, submission, &call->who, submission->count,
-                                    0, &err) < 0 ||
-            submission_explain(call->live->core, submission, api_now_ms(), record, &err) < 0 ||
-            explain_json(record, &names, &explained, &err) < 0) {
-                mem_free(record);
-                api_fail(call, &err);
-                return;
-        }
-        json = json_object();
-        view_set(json, "dry_run", json_true());
-        view_set(json, "verdict", json_string(verdict_name(record->verdict)));
-        view_set(json, "summary", json_string(explain_summary(record, &names, text)));
-        view_set(json, "standing",
-                 record->standing == STANDINGS_END ? json_null()
-                                                   : json_string(standing_name(record->standing)));
-        view_set(json, "like", terms_like(call->live, &record->request));
-        view_set(json, "terms", terms_of_class(call->live, &record->request));
-        view_set(json, "price", terms_price(call->live, &record->request));
-        view_set(json, "explanation", json_loads(explained, 0, NULL));
-        free(explained);
-        mem_free(record);
-        api_reply(call, 200, json);
 }
 
 /* The engine would not take it: why stands in the answer. It is known, as one that has ended. */
@@ -172,7 +139,7 @@ void post_workload(struct http_exchange *exchange, const struct route_match *mat
                         submission.document->tenant, &err) < 0)
                 api_fail(&call, &err);
         else if (dry_run)
-                explain_submission(&call, &submission);
+                api_dry_run(&call, &submission);
         else
                 submit(&call, &submission);
         submission_done(&submission);
@@ -264,6 +231,15 @@ void get_workloads(struct http_exchange *exchange, const struct route_match *mat
         api_reply(&call, 200, json);
 }
 
+static json_t *whole_workload(struct call *call, const struct object *object)
+{
+        bool sees_all = access_may(&call->who, ACTION_SEE_ALL, NULL);
+        json_t *json = view_workload(call->live, object, true);
+
+        view_set(json, "last_stop", last_stop_view(call->live, object, sees_all));
+        return json;
+}
+
 static void show_workload(struct call *call, uint64_t id, bool as_document)
 {
         struct object_copy *copy;
@@ -287,7 +263,7 @@ static void show_workload(struct call *call, uint64_t id, bool as_document)
         if (as_document)
                 api_reply_document(call, copy->object.body, copy->object.size);
         else
-                api_reply(call, 200, view_workload(call->live, &copy->object, true));
+                api_reply(call, 200, whole_workload(call, &copy->object));
         mem_free(copy);
 }
 
@@ -360,10 +336,26 @@ static int let_go(struct call *call, struct act *act, struct work *work, struct 
         return hold_as(call, act, work, false, err);
 }
 
+/* With the run stays who ended it. */
+static int stop(struct call *call, struct act *act, const struct work *work, bool now,
+                struct err *err)
+{
+        const char *reason = http_header(call->exchange, "Berth-Reason");
+        uint64_t id = work->id;
+        int rc = live_restart(call->live, act, work, now, err);
+
+        if (rc < 0)
+                return rc;
+        rc = ending_asked(act, id, call->who.name, reason, core_now_ms(call->live->core), err);
+        if (rc < 0)
+                core_undo(act);
+        return rc;
+}
+
 /* Its owner need not wait for a notice. */
 static int restart(struct call *call, struct act *act, struct work *work, struct err *err)
 {
-        return live_restart(call->live, act, work, true, err);
+        return stop(call, act, work, true, err);
 }
 
 static int preempt(struct call *call, struct act *act, struct work *work, struct err *err)
@@ -376,7 +368,7 @@ static int preempt(struct call *call, struct act *act, struct work *work, struct
                 return err_set(err, ERR_INPUT,
                                "say why: whoever loses its work will read it "
                                "(header Berth-Reason)");
-        return live_restart(call->live, act, work, false, err);
+        return stop(call, act, work, false, err);
 }
 
 static void change_workload(struct http_exchange *exchange, const struct route_match *match,

@@ -28,7 +28,8 @@ struct uv_loop_s;
 /* What is worked at side by side: how many questions there may be, and of one person. */
 #define ASIDE_LANES(X)                                            \
         X(SUMS, 16, 4)                  /* usage, review */       \
-        X(PAST, 8, 2)                   /* the pool as it was: the memory of one more pool */
+        X(PAST, 8, 2)                   /* the pool as it was: the memory of one more pool */ \
+        X(FORECAST, 8, 2)               /* a start foretold: the memory of two */
 
 enum aside_lane {
 #define X(name, max, person_max) ASIDE_##name,

@@ -440,7 +440,7 @@ void core_commit(struct act *act, core_done *done, void *arg)
                 return;
         }
         core->last_seq = seq;
-        if (!core_wait_for(core, seq, done, arg))
+        if (!core_wait_for(&core->waiting, seq, done, arg))
                 done(arg, -ERR_FULL, &err);     /* committed all the same, but nobody is told */
 }
 
@@ -492,7 +492,8 @@ void core_free(struct core *core)
         text_done(&core->input_body);
         text_done(&core->facts_body);
         mem_free(core->facts);
-        mem_free(core->waiting);
+        mem_free(core->waiting.them);
+        mem_free(core->looking.them);
         pthread_mutex_destroy(&core->mail->lock);
         mem_free(core->mail);
         mem_free(core);

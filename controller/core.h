@@ -144,6 +144,9 @@ void core_undo(struct act *act);
 /* The same without an act: what was decided until now. Called at once where that is durable, and
  * with -ERR_IO where the state holds what never will be. */
 void core_when_durable(struct core *core, core_done *done, void *arg);
+/* For who was told so and may look again: `done` is called when the state is one that the log has,
+ * at once where it is. -ERR_IO: it could not be made anew; -ERR_FULL: too many wait. */
+void core_when_anew(struct core *core, core_done *done, void *arg);
 bool core_is_durable(const struct core *core, uint64_t seq);
 uint64_t core_last_seq(const struct core *core);
 

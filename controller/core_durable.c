@@ -9,9 +9,12 @@
 
 /* ---- who waits ---- */
 
-static bool waiting_grow(struct core *core)
+static const struct err full = {ERR_FULL, "too many requests wait"},
+                        anew = {ERR_IO, "the state is being made anew: try again"};
+
+static bool ring_grow(struct waiting_ring *ring)
 {
-        uint32_t room = core->waiting_room ? core->waiting_room * 2 : 1024;
+        uint32_t room = ring->room ? ring->room * 2 : 1024;
         struct waiting *grown;
 
         if (room > WAITING_MAX)
@@ -19,47 +22,52 @@ static bool waiting_grow(struct core *core)
         grown = mem_new(room, sizeof *grown);
         if (!grown)
                 return false;
-        for (uint32_t i = 0; i < core->waiting_count; i++)
-                grown[i] = core->waiting[(core->waiting_first + i) % core->waiting_room];
-        mem_free(core->waiting);
-        core->waiting = grown;
-        core->waiting_room = room;
-        core->waiting_first = 0;
+        for (uint32_t i = 0; i < ring->count; i++)
+                grown[i] = ring->them[(ring->first + i) % ring->room];
+        mem_free(ring->them);
+        ring->them = grown;
+        ring->room = room;
+        ring->first = 0;
         return true;
 }
 
-bool core_wait_for(struct core *core, uint64_t seq, core_done *done, void *arg)
+bool core_wait_for(struct waiting_ring *ring, uint64_t seq, core_done *done, void *arg)
 {
-        if (core->waiting_count == core->waiting_room && !waiting_grow(core))
+        if (ring->count == ring->room && !ring_grow(ring))
                 return false;
-        uint32_t at = (core->waiting_first + core->waiting_count++) % core->waiting_room;
-        core->waiting[at] = (struct waiting){seq, done, arg};
+        uint32_t at = (ring->first + ring->count++) % ring->room;
+        ring->them[at] = (struct waiting){seq, done, arg};
         return true;
 }
 
-/* Those whose record is durable; with `err`, all of them. */
-static void tell_waiting(struct core *core, const struct err *err)
+/* Those whose record is one of `until` and before; with `err`, that it never will be. */
+static void tell(struct waiting_ring *ring, uint64_t until, const struct err *err)
 {
-        while (core->waiting_count > 0) {
-                struct waiting it = core->waiting[core->waiting_first];
-                if (!err && it.seq > core->durable_seq)
+        while (ring->count > 0) {
+                struct waiting it = ring->them[ring->first];
+                if (it.seq > until)
                         return;
-                core->waiting_first = (core->waiting_first + 1) % core->waiting_room;
-                core->waiting_count--;
+                ring->first = (ring->first + 1) % ring->room;
+                ring->count--;
                 it.done(it.arg, err ? -ERR_IO : 0, err);
         }
 }
 
 void core_when_durable(struct core *core, core_done *done, void *arg)
 {
-        static const struct err full = {ERR_FULL, "too many requests wait"},
-                                anew = {ERR_IO, "the state is being made anew: try again"};
-
         if (core->stale)
                 done(arg, -ERR_IO, &anew);
-        else if (core_is_durable(core, core->last_seq) && core->waiting_count == 0)
+        else if (core_is_durable(core, core->last_seq) && core->waiting.count == 0)
                 done(arg, 0, NULL);
-        else if (!core_wait_for(core, core->last_seq, done, arg))
+        else if (!core_wait_for(&core->waiting, core->last_seq, done, arg))
+                done(arg, -ERR_FULL, &full);
+}
+
+void core_when_anew(struct core *core, core_done *done, void *arg)
+{
+        if (!core->stale)
+                done(arg, 0, NULL);
+        else if (!core_wait_for(&core->looking, 0, done, arg))
                 done(arg, -ERR_FULL, &full);
 }
 
@@ -112,7 +120,7 @@ static void take_mail(struct core *core, struct core_mail *ret_mail)
 
 static void tell_durable(struct core *core)
 {
-        tell_waiting(core, NULL);
+        tell(&core->waiting, core->durable_seq, NULL);
         for (unsigned w = 0; w < core->watches_count; w++)
                 if (core->watches[w].durable)
                         core->watches[w].durable(core->watches[w].arg, core->durable_seq);
@@ -123,13 +131,13 @@ static int renew(struct core *core, struct err *err)
         struct core_recovery recovery;
         int rc = core_recover(core, &recovery, err);
 
-        if (rc)
-                return rc;
-        core->stale = false;
-        for (unsigned w = 0; w < core->watches_count; w++)
+        if (rc == 0)
+                core->stale = false;
+        for (unsigned w = 0; rc == 0 && w < core->watches_count; w++)
                 if (core->watches[w].renewed)
                         core->watches[w].renewed(core->watches[w].arg);
-        return 0;
+        tell(&core->looking, UINT64_MAX, rc == 0 ? NULL : err ? err : &anew);
+        return rc;
 }
 
 int core_event(struct core *core, struct err *err)
@@ -144,7 +152,7 @@ int core_event(struct core *core, struct err *err)
         if (mail.failed) {
                 core->store_failed = core->stale = true;
                 core->last_seq = core->durable_seq;     /* nothing is under way any more */
-                tell_waiting(core, &mail.failure);
+                tell(&core->waiting, UINT64_MAX, &mail.failure);
         }
         /* A commit that was told as failed may be in the log after all. */
         if (mail.recovered) {
@@ -185,6 +193,7 @@ void core_end_writer(struct core *core)
         take_mail(core, &mail);
         if (mail.durable_seq > core->durable_seq)
                 core->durable_seq = mail.durable_seq;
-        tell_waiting(core, NULL);
-        tell_waiting(core, &ending);
+        tell(&core->waiting, core->durable_seq, NULL);
+        tell(&core->waiting, UINT64_MAX, &ending);
+        tell(&core->looking, UINT64_MAX, &ending);
 }

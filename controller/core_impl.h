@@ -9,11 +9,17 @@
 #include "engine/memo.h"
 #include "proto/log_group.h"
 
-/* Who waits for a record to be durable; in order of the records. */
+/* Who waits for a record to be durable, in order of the records; or for the state to be made anew.
+ * A ring. */
 struct waiting {
-        uint64_t seq;
+        uint64_t seq;                   /* 0: for the state */
         core_done *done;
         void *arg;
+};
+
+struct waiting_ring {
+        struct waiting *them;
+        uint32_t first, count, room;
 };
 
 struct act {
@@ -45,8 +51,8 @@ struct core {
         struct text input_body, facts_body;     /* scratch: of two records */
         struct fact *facts;             /* of the act, in order */
         uint32_t facts_count, facts_room;
-        struct waiting *waiting;        /* a ring */
-        uint32_t waiting_first, waiting_count, waiting_room;
+        struct waiting_ring waiting;    /* for the disk */
+        struct waiting_ring looking;    /* for a state that the log has */
         uint64_t last_seq, durable_seq; /* decided; on the disk */
         int64_t now_ms;
         bool has_begun;                 /* its log has an input: the pool's bounds are said */
@@ -61,8 +67,8 @@ struct core {
         struct core_guard guard;        /* zeroed: none */
 };
 
-/* core_durable.c: who waits for the disk. False: there is no room for one more. */
-bool core_wait_for(struct core *core, uint64_t seq, core_done *done, void *arg);
+/* core_durable.c: who waits. False: there is no room for one more. */
+bool core_wait_for(struct waiting_ring *ring, uint64_t seq, core_done *done, void *arg);
 void core_take_event(void *self, const struct writer_event *event); /* a writer_callback */
 void core_end_writer(struct core *core);
 /* core_recover.c: the state, from snapshot and facts. */

@@ -98,3 +98,16 @@ int daemon_put_documents(struct daemon *daemon, struct err *err)
                 rc = daemon_put_policy_file(daemon, err);
         return rc;
 }
+
+void daemon_read_policy_if_due(struct daemon *daemon)
+{
+        struct err err;
+        int rc;
+
+        if (!daemon->policy_due || core_may_act(daemon->live.core, NULL) < 0)
+                return;
+        rc = daemon_put_policy_file(daemon, &err);
+        daemon->policy_due = rc == -ERR_EXISTS;
+        if (rc < 0 && !daemon->policy_due)
+                daemon_say("policy not taken:", "%s", err.text);
+}

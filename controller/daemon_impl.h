@@ -1,5 +1,4 @@
-/* daemon_impl.h - shared by daemon.c (the loop), daemon_files.c (documents of the command line) and
- * daemon_listen.c (sockets). */
+/* daemon_impl.h - shared by the files of the daemon: daemon.c opens, serves and closes. */
 #pragma once
 
 #include <uv.h>
@@ -10,6 +9,9 @@
 #include "controller/live.h"
 #include "net/routes.h"
 #include "net/share.h"
+
+#define DAEMON_DAY_MS  INT64_C(86400000)
+#define DAEMON_PLAY_MS 20               /* simulated nodes, and whoever waits */
 
 struct daemon {
         const struct daemon_options *options;
@@ -42,6 +44,23 @@ void daemon_say(const char *event, const char *format, ...) __attribute__((forma
  * left out. 0, or what reading and putting it returns. */
 int daemon_put_policy_file(struct daemon *daemon, struct err *err);
 int daemon_put_documents(struct daemon *daemon, struct err *err);
+
+/* The policy's file, when it is to be read again. What is wrong with it is said, and what was there
+ * stays. A store that takes nothing now, or a revision that is not on the disk yet, is waited
+ * for. */
+void daemon_read_policy_if_due(struct daemon *daemon);
+
+/* daemon_clock.c */
+void daemon_start_clock(struct daemon *daemon);
+/* Beside the loop: nothing waits for it. 0, -ERR_NOMEM. */
+int daemon_start_worker(struct daemon *daemon, struct err *err);
+
+/* daemon_signals.c: SIGTERM and SIGINT end it, SIGHUP has files read anew. */
+void daemon_hear_signals(struct daemon *daemon);
+
+/* daemon_crashes.c: before anything is decided; a child, such as the worker, is no concern of
+ * it. */
+int daemon_watch_crashes(struct daemon *daemon, struct err *err);
 
 /* daemon_listen.c: the server, on sockets that are inherited and those that the options name. */
 int daemon_listen(struct daemon *daemon, struct err *err);

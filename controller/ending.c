@@ -3,13 +3,19 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/text.h"
+#include "controller/core.h"
 #include "controller/works.h"
+#include "engine/accounts.h"
+#include "engine/contact.h"
 #include "engine/state.h"
 #include "store/batch.h"
 #include "store/objects.h"
+
+#define REASON_MAX 200 /* bytes that are kept with a run */
 
 const char *ending_state(unsigned release_cause)
 {
@@ -87,6 +93,15 @@ static void add_exit(struct text *detail, const struct work *work)
                          member->exit_code, member->signal);
 }
 
+/* What a node said of it. */
+static void add_said(struct text *detail, const char *key, const struct work *work)
+{
+        if (!work->reason)
+                return;
+        text_add(detail, ",\"%s\":", key);
+        text_add_json(detail, work->reason);
+}
+
 /* What waited for work that did not end well is refused, long after it was taken. */
 static int keep_refusal(struct batch *batch, const struct state *state, const struct fact *fact,
                         int64_t now_ms, struct err *err)
@@ -104,10 +119,105 @@ static int keep_refusal(struct batch *batch, const struct state *state, const st
         return batch_set_object(batch, &change, err);
 }
 
+/* ---- why a run ended ---- */
+
+/* Whom the plan makes room for, if that is not itself. Its slot may be another's one day. */
+static void add_plan(struct text *run, const struct state *state, const struct works *works,
+                     const struct plan *plan, uint64_t victim)
+{
+        const struct workload *workload = &state->workloads[plan->beneficiary];
+        const struct bucket *bucket = &state->buckets[workload->bucket];
+        const struct work *work = works_find(works, workload->id);
+
+        text_add(run, ",\"plan\":\"%s\"", plan_cause_name((enum plan_cause)plan->cause));
+        if (workload->id == victim)
+                return;
+        text_add(run, ",\"for\":%" PRIu64, workload->id);
+        if (work) {
+                text_add(run, ",\"for_name\":");
+                text_add_json(run, work->name);
+                text_add(run, ",\"for_tenant\":");
+                text_add_json(run, work->tenant);
+        }
+        if (state->accounts) {
+                text_add(run, ",\"for_class\":");
+                text_add_json(run, state->accounts->tenancy->classes[bucket->class].name);
+        }
+}
+
+/* The first of its nodes that is gone; or the only one. */
+static void add_lost_node(struct text *run, const struct state *state,
+                          const struct workload *workload)
+{
+        for (uint32_t at = workload->first_member; at != NONE; at = state->members[at].next) {
+                const struct member *member = &state->members[at];
+                const struct node *node = &state->nodes[member->node];
+                if (member_may_run(state, member) && !node_is_down(node) &&
+                    workload->members_placed > 1)
+                        continue;
+                text_add(run, ",\"node\":");
+                text_add_json(run, vocab_name_text(state->vocab, node->desc.name));
+                return;
+        }
+}
+
+static void add_why(struct text *run, const struct state *state, const struct works *works,
+                    const struct fact_requeued *requeued)
+{
+        uint32_t slot = state_workload(state, requeued->workload);
+
+        text_add(run, ",\"lost_ms\":%" PRId64, requeued->lost_ms);
+        if (slot == NONE)
+                return;
+        const struct workload *workload = &state->workloads[slot];
+        if (requeued->cause == RELEASE_LOST)
+                add_lost_node(run, state, workload);
+        if (!workload->notice_until_ms)
+                return;
+        text_add(run, ",\"told\":\"%s\"",
+                 notice_cause_name((enum notice_cause)workload->notice_cause));
+        if (workload->plan)
+                add_plan(run, state, works, &state->plans[workload->plan - 1], workload->id);
+}
+
+/* Of a reason as much as is worth a sentence, whole letters. */
+static void add_reason(struct text *text, const char *reason)
+{
+        char cut[REASON_MAX + 1];
+        size_t size = strnlen(reason, REASON_MAX);
+
+        while (size > 0 && ((unsigned char)reason[size] & 0xC0) == 0x80)
+                size--;
+        memcpy(cut, reason, size);
+        cut[size] = '\0';
+        text_add_json(text, cut);
+}
+
+int ending_asked(struct act *act, uint64_t workload, const char *by, const char *reason,
+                 int64_t now_ms, struct err *err)
+{
+        struct text text = {0};
+        int rc;
+
+        text_add(&text, "{\"by\":");
+        text_add_json(&text, by);
+        text_add(&text, ",\"reason\":");
+        add_reason(&text, reason ? reason : "");
+        text_add(&text, "}");
+        const struct object_change change = {.kind = OBJECT_WORKLOAD,
+                                             .id = workload,
+                                             .next_run = text.bytes,
+                                             .updated_ms = now_ms};
+        rc = text.failed ? err_set(err, ERR_NOMEM, "out of memory") : core_set(act, &change, err);
+        text_done(&text);
+        return rc;
+}
+
 /* It waits again: what it wrote so far is asked for by the run's epoch and nodes. */
-static int keep_run(struct batch *batch, const struct state *state, const struct work *work,
+static int keep_run(struct batch *batch, const struct state *state, const struct works *works,
                     const struct fact *fact, int64_t now_ms, struct err *err)
 {
+        const struct work *work = works_find(works, fact->requeued.workload);
         struct text run = {0};
         int rc;
 
@@ -118,6 +228,8 @@ static int keep_run(struct batch *batch, const struct state *state, const struct
                  ",\"cause\":\"%s\"",
                  work->epoch, work->started_ms, now_ms, release_cause_name(fact->requeued.cause));
         add_exit(&run, work);
+        add_said(&run, "said", work);
+        add_why(&run, state, works, &fact->requeued);
         add_nodes(&run, state, work->id);
         const struct object_change change = {.kind = OBJECT_WORKLOAD,
                                              .id = work->id,
@@ -145,8 +257,7 @@ int ending_keep(struct batch *batch, const struct state *state, const struct wor
         if (fact->kind == FACT_REFUSED)
                 return keep_refusal(batch, state, fact, now_ms, err);
         if (fact->kind == FACT_REQUEUED)
-                return keep_run(batch, state, works_find(works, fact->requeued.workload), fact,
-                                now_ms, err);
+                return keep_run(batch, state, works, fact, now_ms, err);
         if (!work)
                 return 0;
         text_add(&detail, "{\"cause\":\"%s\"", release_cause_name(fact->released.cause));
@@ -155,10 +266,7 @@ int ending_keep(struct batch *batch, const struct state *state, const struct wor
                  ",\"stops\":%" PRIu32 ",\"started_ms\":%" PRId64 ",\"lost_ms\":%" PRId64
                  ",\"epoch\":%" PRIu64,
                  work->stops, work->started_ms, fact->released.lost_ms, work->epoch);
-        if (work->reason) {
-                text_add(&detail, ",\"reason\":");
-                text_add_json(&detail, work->reason);
-        }
+        add_said(&detail, "reason", work);
         add_nodes(&detail, state, work->id);
         change.id = work->id;
         change.state = ending_state(fact->released.cause);

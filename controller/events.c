@@ -129,8 +129,6 @@ struct events_figures events_figures(const struct events *events)
 {
         return (struct events_figures){.watchers = events->watchers_count,
                                        .behind = events->behind_count,
-                                       .ring_events = events->count,
-                                       .ring_bytes = events->bytes,
                                        .shown = events->shown_count,
                                        .cut = events->cut_count};
 }

@@ -28,7 +28,6 @@
 #include "engine/tenancy.h"
 
 struct core;
-struct err;
 struct http_exchange;
 
 #define EVENT_ID_SHIFT    20            /* facts of one record: far below 2^20 */
@@ -56,6 +55,9 @@ struct events_wish {
         int64_t until_ms;               /* when that expires; 0: never */
 };
 
+/* No event of that record has a greater id: who has seen this one has seen all of it. */
+uint64_t events_last_id(uint64_t seq);
+
 /* Answers the exchange: with a stream, or with what keeps it from one (an id that is yet to come:
  * 400; too many streams: 503). May be called at once, before anything is durable. */
 void events_follow(struct events *events, struct http_exchange *exchange,
@@ -73,8 +75,6 @@ void events_end_token(struct events *events, uint64_t token);
 
 struct events_figures {
         uint32_t watchers, behind;      /* now */
-        uint32_t ring_events;
-        uint64_t ring_bytes;
         uint64_t shown;                 /* pushed to a view, ever */
         uint64_t cut;                   /* watchers whom the ring has passed, ever */
 };

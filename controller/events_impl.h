@@ -43,7 +43,6 @@ struct view {
         unsigned links_count;
         uint32_t watchers;              /* that hold it */
         struct watcher *live;           /* those that are up to date */
-        uint32_t live_count;
         struct text pending;            /* to be pushed to them */
         uint64_t pending_from;          /* id of the first event in it */
         uint64_t newest_id;             /* of the event it was given last */

@@ -13,6 +13,11 @@ uint64_t event_id_after(uint64_t seq)
         return (seq + 1) << EVENT_ID_SHIFT;
 }
 
+uint64_t events_last_id(uint64_t seq)
+{
+        return event_id_after(seq) - 1;
+}
+
 /* ---- the ring ---- */
 
 struct event *ring_at(const struct events *events, uint32_t at)

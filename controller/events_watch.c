@@ -38,8 +38,6 @@ void watcher_move(struct watcher *watcher, enum watcher_state state)
         }
         watcher->events->behind_count -= watcher->state == WATCHER_BEHIND;
         watcher->events->behind_count += state == WATCHER_BEHIND;
-        watcher->view->live_count -= watcher->state == WATCHER_LIVE;
-        watcher->view->live_count += state == WATCHER_LIVE;
         watcher->state = state;
         watcher->next = watcher->previous = NULL;
         list = list_of(watcher);

@@ -109,9 +109,9 @@ struct reported {
         uint32_t member;
         enum phase phase;
         int32_t exit_code, signal;
-        bool lost_contact;              /* EXITED: its agent ended it at the end of its lease */
+        bool lost_contact;              /* EXITED: with its lease, or with its node */
         bool told_to_end;               /* EXITED: with TERM, so 0 does not mean that it is done */
-        const char *reason;             /* REFUSED: why; NULL: not said */
+        const char *reason;             /* REFUSED, EXITED: why; NULL: not said */
 };
 
 static bool read_run(const json_t *run, struct reported *ret)
@@ -290,7 +290,7 @@ static int apply_run(struct live *live, struct act *act, struct node_entry *node
         member->exit_code = reported->exit_code;
         member->signal = reported->signal;
         member->lost_contact = reported->lost_contact;
-        if (reported->phase == PHASE_REFUSED)
+        if (reported->phase == PHASE_REFUSED || reported->phase == PHASE_EXITED)
                 work_set_reason(work, reported->reason);
         member->failed = reported->phase == PHASE_REFUSED || reported->exit_code != 0 ||
                          reported->signal != 0 || reported->lost_contact ||

@@ -6,6 +6,8 @@
 void live_watch(struct live *live);
 /* The runs there are go on where nodes are simulated. */
 void live_resume_simulated(struct live *live);
+/* Nodes with a member of it are told, as of record `seq`; also while the core is not there yet. */
+void live_touch_members(struct live *live, const struct state *state, uint64_t id, uint64_t seq);
 /* How long it runs: that stands in its document. */
 int64_t live_duration_ms(struct live *live, struct work *work);
 /* -ERR_EXISTS: another revision is there than is wanted (0: whichever). */

@@ -2,6 +2,7 @@
 #include "controller/live.h"
 
 #include "base/mem.h"
+#include "controller/live_impl.h"
 #include "controller/nodes.h"
 #include "controller/simulated.h"
 #include "controller/works.h"
@@ -11,9 +12,8 @@
 
 #define SERVICE_PAUSE_MS 10000          /* between two starts of a replica */
 
-void live_touch_work(struct live *live, uint64_t id, uint64_t seq)
+void live_touch_members(struct live *live, const struct state *state, uint64_t id, uint64_t seq)
 {
-        const struct state *state = core_state(live->core);
         uint32_t slot = state_workload(state, id);
 
         if (slot == NONE)
@@ -24,6 +24,11 @@ void live_touch_work(struct live *live, uint64_t id, uint64_t seq)
                 if (node)
                         live_touch(live, node, seq);
         }
+}
+
+void live_touch_work(struct live *live, uint64_t id, uint64_t seq)
+{
+        live_touch_members(live, core_state(live->core), id, seq);
 }
 
 int live_tell(struct live *live, struct act *act, const struct input *input, struct err *err)

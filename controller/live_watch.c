@@ -6,21 +6,6 @@
 #include "controller/simulated.h"
 #include "controller/works.h"
 
-static void touch_workload(struct live *live, const struct state *state, uint64_t id,
-                           uint64_t seq)
-{
-        uint32_t slot = state_workload(state, id);
-
-        if (slot == NONE)
-                return;
-        for (uint32_t at = state->workloads[slot].first_member; at != NONE;
-             at = state->members[at].next) {
-                struct node_entry *node = live_node_of(live, state->members[at].node);
-                if (node)
-                        live_touch(live, node, seq);
-        }
-}
-
 static void before(void *arg, const struct state *state, const struct fact *fact, uint64_t seq,
                    int64_t at_ms)
 {
@@ -44,19 +29,19 @@ static void before(void *arg, const struct state *state, const struct fact *fact
                         (void)simulated_expect(live->simulated, work->id, work->epoch,
                                                fact->noticed.until_ms);
                 else
-                        touch_workload(live, state, fact->noticed.workload, seq);
+                        live_touch_members(live, state, fact->noticed.workload, seq);
                 break;
         case FACT_NOTICE_WITHDRAWN:
-                touch_workload(live, state, fact->stays, seq);
+                live_touch_members(live, state, fact->stays, seq);
                 break;
         case FACT_RELEASED:
                 if (!live->simulated)
-                        touch_workload(live, state, fact->released.workload, seq);
+                        live_touch_members(live, state, fact->released.workload, seq);
                 break;
         case FACT_REQUEUED:
                 live->unsettled = true; /* it may have been cancelled while it ran */
                 if (!live->simulated)
-                        touch_workload(live, state, fact->requeued.workload, seq);
+                        live_touch_members(live, state, fact->requeued.workload, seq);
                 break;
         default:                        /* nothing that a node runs */
                 break;

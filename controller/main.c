@@ -1,10 +1,13 @@
 /* berthd - the controller of a pool. */
 #include <getopt.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/num.h"
 #include "base/str.h"
 #include "controller/daemon.h"
@@ -62,146 +65,137 @@ static const char help[] =
         "answered is on the disk, and work goes on. SIGHUP has certificates and the policy's\n"
         "file read again.\n";
 
-enum {
-        OPTION_STORE = 256, OPTION_LISTEN, OPTION_POOL, OPTION_POLICY, OPTION_UNSAFE, OPTION_SIMULATE,
-        OPTION_TICK, OPTION_LEASE, OPTION_DECIDE,
-        OPTION_REQUESTS, OPTION_SNAPSHOT, OPTION_NODES, OPTION_WORKLOADS, OPTION_HELP,
-        OPTION_VERSION, OPTION_TLS_CERT, OPTION_TLS_KEY, OPTION_CLIENT_CA,
-        OPTION_KEEP_RECORDS, OPTION_KEEP_ENDED, OPTION_PRUNE, OPTION_NODE_CERTIFICATES,
-        OPTION_NO_WORKER, OPTION_WORKER_MEMORY, OPTION_WORKER_PROGRAM, OPTION_WORKER_SILENCE
+/* ---- options ---- */
+
+enum kind { TEXT, FLAG, DURATION, NUMBER_32, NUMBER_64, LISTEN };
+
+#define AT(field) offsetof(struct daemon_options, field)
+
+/* Each says where in struct daemon_options it goes, and between what it may lie. */
+static const struct {
+        const char *name;
+        enum kind kind;
+        size_t at;
+        uint64_t min, max;
+} table[] = {
+        {"store", TEXT, AT(store), 0, 0},
+        {"listen", LISTEN, 0, 0, 0},
+        {"pool", TEXT, AT(pool), 0, 0},
+        {"policy", TEXT, AT(policy), 0, 0},
+        {"tls-cert", TEXT, AT(tls_certificate), 0, 0},
+        {"tls-key", TEXT, AT(tls_key), 0, 0},
+        {"client-ca", TEXT, AT(client_ca), 0, 0},
+        {"node-certificates", DURATION, AT(certificate_ms), CERTIFICATE_LIFE_MS_MIN,
+         CERTIFICATE_LIFE_MS_MAX},
+        {"simulate", FLAG, AT(simulate), 0, 0},
+        {"tick", DURATION, AT(tick_ms), 100, 60000},
+        {"lease", DURATION, AT(lease_ms), 1000, 3600000},
+        {"decide-limit", DURATION, AT(decide_ms_max), 0, 3600000},
+        {"requests-per-s", NUMBER_32, AT(requests_per_s), 0, 1000000},
+        {"keep-records", NUMBER_32, AT(keep_records_days), 0, RETAIN_DAYS_MAX},
+        {"keep-ended", NUMBER_32, AT(keep_ended_days), 0, RETAIN_DAYS_MAX},
+        {"snapshot-every", NUMBER_64, AT(snapshot_records), 100, UINT64_C(1) << 40},
+        {"no-worker", FLAG, AT(no_worker), 0, 0},
+        {"worker-memory", NUMBER_64, AT(worker_memory_mib), 64, 1u << 20},
+        {"nodes-max", NUMBER_32, AT(nodes_max), 1, 100000},
+        {"workloads-max", NUMBER_32, AT(workloads_max), 1, 1000000},
+        /* Not in the help: for tests/retention_check.py, worker_check.py, and kill_daemon.py,
+         * which must find what an unsafe store loses. */
+        {"prune-every-for-tests", DURATION, AT(prune_every_ms), 100, 86400000},
+        {"worker-program-for-tests", TEXT, AT(worker_program), 0, 0},
+        {"worker-silence-for-tests", DURATION, AT(worker_silence_ms), 100, 3600000},
+        {"unsafe-store-for-tests", FLAG, AT(store_unsafe), 0, 0},
 };
 
-static int wrong(const struct err *err)
+enum { OPTION_HELP = ARRAY_LEN(table), OPTION_VERSION, OPTIONS_END, OPTION_WRONG };
+
+#define OPTION_VALUE 256                /* getopt's of the first one: above any character */
+
+static int take_listen(const char *value, struct daemon_options *options, struct err *err)
 {
-        fprintf(stderr, "berthd: %s\n", err->text);
-        return EXIT_BAD_INPUT;
+        if (options->listens_count == DAEMON_LISTENS_MAX)
+                return err_set(err, ERR_INPUT, "at most %d are possible", DAEMON_LISTENS_MAX);
+        options->listens[options->listens_count++] = value;
+        return 0;
 }
 
-static int take_option(int option, const char *value, struct daemon_options *options,
+static int take_option(unsigned option, const char *value, struct daemon_options *options,
                        struct err *err)
 {
-        uint64_t number = 0;
+        void *field = (char *)options + table[option].at;
+        uint64_t min = table[option].min, max = table[option].max, number = 0;
         int rc = 0;
 
-        switch (option) {
-        case OPTION_STORE:
-                options->store = value;
+        switch (table[option].kind) {
+        case TEXT:
+                *(const char **)field = value;
                 break;
-        case OPTION_LISTEN:
-                if (options->listens_count == DAEMON_LISTENS_MAX)
-                        return err_set(err, ERR_INPUT, "--listen: at most %d are possible",
-                                       DAEMON_LISTENS_MAX);
-                options->listens[options->listens_count++] = value;
+        case FLAG:
+                *(bool *)field = true;
                 break;
-        case OPTION_POOL:
-                options->pool = value;
+        case DURATION:
+                rc = num_duration_ms(value, (int64_t)min, (int64_t)max, field, err);
                 break;
-        case OPTION_POLICY:
-                options->policy = value;
+        case NUMBER_32:
+                rc = num_u64(value, min, max, &number, err);
+                if (rc == 0)
+                        *(uint32_t *)field = (uint32_t)number;
                 break;
-        case OPTION_UNSAFE:
-                options->store_unsafe = true;
+        case NUMBER_64:
+                rc = num_u64(value, min, max, field, err);
                 break;
-        case OPTION_TLS_CERT:
-                options->tls_certificate = value;
-                break;
-        case OPTION_TLS_KEY:
-                options->tls_key = value;
-                break;
-        case OPTION_CLIENT_CA:
-                options->client_ca = value;
-                break;
-        case OPTION_NODE_CERTIFICATES:
-                rc = num_duration_ms(value, CERTIFICATE_LIFE_MS_MIN, CERTIFICATE_LIFE_MS_MAX,
-                                     &options->certificate_ms, err);
-                break;
-        case OPTION_SIMULATE:
-                options->simulate = true;
-                break;
-        case OPTION_NO_WORKER:
-                options->no_worker = true;
-                break;
-        case OPTION_WORKER_PROGRAM:
-                options->worker_program = value;
-                break;
-        case OPTION_WORKER_MEMORY:
-                rc = num_u64(value, 64, 1u << 20, &options->worker_memory_mib, err);
-                break;
-        case OPTION_WORKER_SILENCE:
-                rc = num_duration_ms(value, 100, 3600000, &options->worker_silence_ms, err);
-                break;
-        case OPTION_TICK:
-                rc = num_duration_ms(value, 100, 60000, &options->tick_ms, err);
-                break;
-        case OPTION_LEASE:
-                rc = num_duration_ms(value, 1000, 3600000, &options->lease_ms, err);
-                break;
-        case OPTION_DECIDE:
-                rc = num_duration_ms(value, 0, 3600000, &options->decide_ms_max, err);
-                break;
-        case OPTION_REQUESTS:
-                rc = num_u64(value, 0, 1000000, &number, err);
-                options->requests_per_s = (uint32_t)number;
-                break;
-        case OPTION_KEEP_RECORDS:
-                rc = num_u64(value, 0, RETAIN_DAYS_MAX, &number, err);
-                options->keep_records_days = (uint32_t)number;
-                break;
-        case OPTION_KEEP_ENDED:
-                rc = num_u64(value, 0, RETAIN_DAYS_MAX, &number, err);
-                options->keep_ended_days = (uint32_t)number;
-                break;
-        case OPTION_PRUNE:
-                rc = num_duration_ms(value, 100, 86400000, &options->prune_every_ms, err);
-                break;
-        case OPTION_SNAPSHOT:
-                rc = num_u64(value, 100, UINT64_C(1) << 40, &options->snapshot_records, err);
-                break;
-        case OPTION_NODES:
-                rc = num_u64(value, 1, 100000, &number, err);
-                options->nodes_max = (uint32_t)number;
-                break;
-        case OPTION_WORKLOADS:
-                rc = num_u64(value, 1, 1000000, &number, err);
-                options->workloads_max = (uint32_t)number;
+        case LISTEN:
+                rc = take_listen(value, options, err);
                 break;
         }
-        return rc;
+        return rc < 0 ? err_prefix(err, "--%s", table[option].name) : 0;
+}
+
+/* What only several options together can be wrong in. */
+static int check_options(const struct daemon_options *options, struct err *err)
+{
+        if (!options->store)
+                return err_set(err, ERR_INPUT, "--store FILE is missing: see berthd --help");
+        if (!options->tls_certificate != !options->tls_key)
+                return err_set(err, ERR_INPUT, "--tls-cert and --tls-key belong together");
+        if (options->client_ca && !options->tls_certificate)
+                return err_set(err, ERR_INPUT, "--client-ca needs --tls-cert and --tls-key");
+        return 0;
+}
+
+/* OPTIONS_END: all are taken; OPTION_HELP and OPTION_VERSION: that is asked for; OPTION_WRONG:
+ * getopt has said what is. Or an error. */
+static int read_options(int argc, char **argv, struct daemon_options *options, struct err *err)
+{
+        struct option list[OPTIONS_END + 1] = {
+                [OPTION_HELP] = {"help", no_argument, NULL, OPTION_VALUE + OPTION_HELP},
+                [OPTION_VERSION] = {"version", no_argument, NULL, OPTION_VALUE + OPTION_VERSION},
+        };
+        int given, rc;
+
+        for (unsigned o = 0; o < ARRAY_LEN(table); o++)
+                list[o] = (struct option){
+                        .name = table[o].name,
+                        .has_arg = table[o].kind == FLAG ? no_argument : required_argument,
+                        .val = OPTION_VALUE + (int)o};
+        while ((given = getopt_long(argc, argv, "", list, NULL)) != -1) {
+                if (given == '?')
+                        return OPTION_WRONG;
+                given -= OPTION_VALUE;
+                if (given == OPTION_HELP || given == OPTION_VERSION)
+                        return given;
+                if ((rc = take_option((unsigned)given, optarg, options, err)) < 0)
+                        return rc;
+        }
+        if (optind < argc)
+                return err_set(err, ERR_INPUT, "'%s' is not expected: see berthd --help",
+                               argv[optind]);
+        rc = check_options(options, err);
+        return rc < 0 ? rc : OPTIONS_END;
 }
 
 int main(int argc, char **argv)
 {
-        static const struct option list[] = {
-                {"store", required_argument, NULL, OPTION_STORE},
-                {"listen", required_argument, NULL, OPTION_LISTEN},
-                {"pool", required_argument, NULL, OPTION_POOL},
-                {"policy", required_argument, NULL, OPTION_POLICY},
-                /* Not in the help: for tests/kill_daemon.py, which must find what this loses. */
-                {"unsafe-store-for-tests", no_argument, NULL, OPTION_UNSAFE},
-                {"no-worker", no_argument, NULL, OPTION_NO_WORKER},
-                {"worker-memory", required_argument, NULL, OPTION_WORKER_MEMORY},
-                /* Not in the help: for tests/worker_check.py. */
-                {"worker-program-for-tests", required_argument, NULL, OPTION_WORKER_PROGRAM},
-                {"worker-silence-for-tests", required_argument, NULL, OPTION_WORKER_SILENCE},
-                {"tls-cert", required_argument, NULL, OPTION_TLS_CERT},
-                {"tls-key", required_argument, NULL, OPTION_TLS_KEY},
-                {"client-ca", required_argument, NULL, OPTION_CLIENT_CA},
-                {"node-certificates", required_argument, NULL, OPTION_NODE_CERTIFICATES},
-                {"simulate", no_argument, NULL, OPTION_SIMULATE},
-                {"tick", required_argument, NULL, OPTION_TICK},
-                {"lease", required_argument, NULL, OPTION_LEASE},
-                {"decide-limit", required_argument, NULL, OPTION_DECIDE},
-                {"requests-per-s", required_argument, NULL, OPTION_REQUESTS},
-                {"keep-records", required_argument, NULL, OPTION_KEEP_RECORDS},
-                {"keep-ended", required_argument, NULL, OPTION_KEEP_ENDED},
-                /* Not in the help: for tests/retention_check.py. */
-                {"prune-every-for-tests", required_argument, NULL, OPTION_PRUNE},
-                {"snapshot-every", required_argument, NULL, OPTION_SNAPSHOT},
-                {"nodes-max", required_argument, NULL, OPTION_NODES},
-                {"workloads-max", required_argument, NULL, OPTION_WORKLOADS},
-                {"help", no_argument, NULL, OPTION_HELP},
-                {"version", no_argument, NULL, OPTION_VERSION},
-                {0}};
         struct daemon_options options = {.tick_ms = 2000,
                                          .lease_ms = LEASE_MS_DEFAULT,
                                          .decide_ms_max = 60000,
@@ -217,35 +211,19 @@ int main(int argc, char **argv)
                                          .workloads_max = 200000,
                                          .version = BERTH_VERSION};
         struct err err = {0};
-        int option, number = 0;
 
         if (argc > 1 && str_equal(argv[1], "worker"))
                 return worker_main(argc - 1, argv + 1);
-        while ((option = getopt_long(argc, argv, "", list, &number)) != -1) {
-                if (option == '?')
-                        return EXIT_BAD_INPUT;  /* getopt has said what is wrong */
-                if (option == OPTION_HELP)
-                        return fputs(help, stdout) == EOF;
-                if (option == OPTION_VERSION)
-                        return puts("berthd " BERTH_VERSION) == EOF;
-                if (take_option(option, optarg, &options, &err) < 0) {
-                        (void)err_prefix(&err, "--%s", list[number].name);
-                        return wrong(&err);
-                }
-        }
-        if (optind < argc)
-                (void)err_set(&err, ERR_INPUT, "'%s' is not expected: see berthd --help",
-                              argv[optind]);
-        else if (!options.store)
-                (void)err_set(&err, ERR_INPUT, "--store FILE is missing: see berthd --help");
-        else if (!options.tls_certificate != !options.tls_key)
-                (void)err_set(&err, ERR_INPUT, "--tls-cert and --tls-key belong together");
-        else if (options.client_ca && !options.tls_certificate)
-                (void)err_set(&err, ERR_INPUT, "--client-ca needs --tls-cert and --tls-key");
-        if (err.code != ERR_OK)
-                return wrong(&err);
-        if (daemon_run(&options, &err) == 0)
+        int rc = read_options(argc, argv, &options, &err);
+        if (rc == OPTION_HELP)
+                return fputs(help, stdout) == EOF;
+        if (rc == OPTION_VERSION)
+                return puts("berthd " BERTH_VERSION) == EOF;
+        if (rc == OPTION_WRONG)
+                return EXIT_BAD_INPUT;
+        bool is_good = rc == OPTIONS_END;
+        if (is_good && daemon_run(&options, &err) == 0)
                 return EXIT_SUCCESS;
         fprintf(stderr, "berthd: %s\n", err.text);
-        return err.code == ERR_INPUT ? EXIT_BAD_INPUT : EXIT_FAILURE;
+        return !is_good || err.code == ERR_INPUT ? EXIT_BAD_INPUT : EXIT_FAILURE;
 }

@@ -70,21 +70,12 @@ struct node_entry *nodes_next(const struct nodes *nodes, uint32_t *cursor)
 static struct node_entry *add(struct nodes *nodes, const char *name, uint64_t key)
 {
         struct node_entry *entry = mem_new(1, sizeof *entry);
+        struct node_entry **grown = mem_grow(nodes->list, nodes->count, &nodes->room, 64,
+                                             sizeof *grown);
 
-        if (!entry)
-                return NULL;
-        if (nodes->count == nodes->room) {
-                uint32_t room = nodes->room ? nodes->room * 2 : 64;
-                struct node_entry **grown = mem_resize(nodes->list, nodes->room, room,
-                                                       sizeof *grown);
-                if (!grown) {
-                        mem_free(entry);
-                        return NULL;
-                }
+        if (grown)
                 nodes->list = grown;
-                nodes->room = room;
-        }
-        if (!str_copy(entry->name, sizeof entry->name, name) ||
+        if (!entry || !grown || !str_copy(entry->name, sizeof entry->name, name) ||
             map_set(&nodes->by_name, key, nodes->count) != 0) {
                 mem_free(entry);
                 return NULL;

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "controller/explained.h"
+#include "controller/past_queue.h"
 #include "engine/explain.h"
 #include "engine/memo.h"
 #include "engine/state.h"
@@ -62,26 +63,6 @@ static int time_of(struct store *view, uint64_t seq, int64_t *ret_ms, struct err
         return rc > 0    ? 0
                : rc == 0 ? err_set(err, ERR_INPUT, "record %" PRIu64 " of the log is missing", seq)
                          : rc;
-}
-
-/* The last record that is not younger; the base where all are. Times in a log never go back. */
-static int find_seq(const struct span *span, int64_t at_ms, uint64_t *ret_seq, struct err *err)
-{
-        uint64_t low = span->base_seq, high = span->head_seq;
-
-        while (low < high) {
-                uint64_t middle = low + (high - low + 1) / 2;
-                int64_t time_ms;
-                int rc = time_of(span->view, middle, &time_ms, err);
-                if (rc)
-                        return rc;
-                if (time_ms <= at_ms)
-                        low = middle;
-                else
-                        high = middle - 1;
-        }
-        *ret_seq = low;
-        return 0;
 }
 
 /* Before all that is kept. Rounded up to the second: that time can be asked for as it is told. */
@@ -196,7 +177,7 @@ int past_pool(struct store *view, int64_t at_ms, const struct past_limits *limit
         int rc = span ? find_span(view, span, err) : err_set(err, ERR_NOMEM, "out of memory");
 
         if (rc == 0)
-                rc = find_seq(span, at_ms, &seq, err);
+                rc = log_find_older(view, span->base_seq, span->head_seq, at_ms + 1, &seq, err);
         if (rc == 0 && seq == 0)
                 rc = fail_too_old(span, err);
         if (rc == 0)
@@ -347,6 +328,21 @@ static int write_answer(struct store *view, const struct past_question *question
         return rc;
 }
 
+static int write_queue(struct store *view, const struct past_question *question,
+                       const struct log_pool *pool, char **ret_bytes, size_t *ret_size,
+                       struct err *err)
+{
+        json_t *json = past_queue(view, pool, question->tenant, question->queue, question->at_ms);
+        char *bytes = json ? json_dumps(json, JSON_COMPACT) : NULL;
+
+        json_decref(json);
+        if (!bytes)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        *ret_bytes = bytes;
+        *ret_size = strlen(bytes);
+        return 0;
+}
+
 int past_answer(struct store *view, const struct past_question *question,
                 const struct past_limits *limits, char **ret_bytes, size_t *ret_size,
                 struct err *err)
@@ -359,7 +355,8 @@ int past_answer(struct store *view, const struct past_question *question,
         rc = past_pool(view, question->at_ms, limits, &pool, err);
         if (rc)
                 return rc;
-        rc = write_answer(view, question, &pool, ret_bytes, ret_size, err);
+        rc = question->queue ? write_queue(view, question, &pool, ret_bytes, ret_size, err)
+                             : write_answer(view, question, &pool, ret_bytes, ret_size, err);
         log_pool_done(&pool);
         return rc;
 }

@@ -1,4 +1,4 @@
-/* past.h - explanations of the pool as it was: from a snapshot, and the records behind it.
+/* past.h - explanations of the pool as it was, and its queue: from a snapshot, and the records behind it.
  *
  * Not pure: reads a store, through a view that is the caller's. Any thread, one owner per view. All
  * that is made (a pool with its own vocabulary, device models and policy) is gone when a call ends.
@@ -21,8 +21,9 @@ struct log_pool;
 
 struct past_question {
         int64_t at_ms;
-        uint64_t workload;              /* 0: why devices are idle */
-        char tenant[TENANT_PATH_MAX];   /* the workload's, */
+        uint64_t workload;              /* 0: why devices are idle, or the queue */
+        uint32_t queue;                 /* what waits, at most so many rows; 0: not that */
+        char tenant[TENANT_PATH_MAX];   /* the workload's, or whose of the queue ("": all) */
         int64_t submitted_ms, ended_ms; /* ... and when it came and went; 0: it has not ended */
         bool is_operator;               /* else its tenant sees it */
         bool as_text;

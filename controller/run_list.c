@@ -39,8 +39,9 @@ static json_t *nodes_then(const json_t *kept)
         return list;
 }
 
-/* One that has ended, from what was kept of it. */
-static void add_ended(json_t *list, int64_t number, const json_t *kept, int64_t ended_ms)
+/* One that has ended, from what was kept of it; what its node said of that as `said`. */
+static void add_ended(json_t *list, int64_t number, const json_t *kept, const char *said,
+                      int64_t ended_ms)
 {
         json_t *run = json_object();
         json_t *nodes = nodes_then(kept);
@@ -53,6 +54,7 @@ static void add_ended(json_t *list, int64_t number, const json_t *kept, int64_t 
         view_set(run, "cause", copy_or_null(kept, "cause"));
         view_set(run, "exit_code", copy_or_null(kept, "exit_code"));
         view_set(run, "signal", copy_or_null(kept, "signal"));
+        view_set(run, "reason", copy_or_null(kept, said));
         view_set(run, "members", json_integer(members > known ? members : known));
         view_set(run, "nodes", nodes);
         (void)json_array_append_new(list, run);
@@ -78,7 +80,7 @@ static json_t *nodes_now(const struct state *state, const struct work *work)
 static void add_present(json_t *list, int64_t number, const struct state *state,
                         const struct work *work)
 {
-        static const char *const later[] = {"ended", "cause", "exit_code", "signal"};
+        static const char *const later[] = {"ended", "cause", "exit_code", "signal", "reason"};
         json_t *run = json_object();
 
         view_set(run, "run", json_integer(number));
@@ -102,14 +104,14 @@ json_t *run_list(const struct live *live, const struct object *object)
 
         for (size_t r = 0; r < json_array_size(kept); r++) {
                 const json_t *run = json_array_get(kept, r);
-                add_ended(list, ++number, run, number_of(run, "ended_ms"));
+                add_ended(list, ++number, run, "said", number_of(run, "ended_ms"));
         }
         /* The row has what is durable: as long as it may lack the run before, this one would be
          * taken for that. */
         if (work && work->epoch && core_is_durable(live->core, work->epoch))
                 add_present(list, ended + 1, core_state(live->core), work);
         else if (object->ended_ms && number_of(detail, "epoch") > 0)
-                add_ended(list, ended + 1, detail, object->ended_ms);
+                add_ended(list, ended + 1, detail, "reason", object->ended_ms);
         json_decref(detail);
         return list;
 }

@@ -65,15 +65,11 @@ static void swap(struct event *a, struct event *b)
 int simulated_expect(struct simulated *simulated, uint64_t workload, uint64_t epoch,
                      int64_t at_ms)
 {
-        if (simulated->count == simulated->room) {
-                uint32_t room = simulated->room ? simulated->room * 2 : 1024;
-                struct event *grown = mem_resize(simulated->events, simulated->room, room,
-                                                 sizeof *grown);
-                if (!grown)
-                        return -ERR_NOMEM;
-                simulated->events = grown;
-                simulated->room = room;
-        }
+        struct event *grown = mem_grow(simulated->events, simulated->count, &simulated->room, 1024,
+                                       sizeof *grown);
+        if (!grown)
+                return -ERR_NOMEM;
+        simulated->events = grown;
         uint32_t at = simulated->count++;
         simulated->events[at] = (struct event){at_ms, workload, epoch};
         for (; at > 0 && simulated->events[(at - 1) / 2].at_ms > simulated->events[at].at_ms;

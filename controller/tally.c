@@ -103,14 +103,10 @@ static bool is_same(const struct tally_row *a, const struct tally_row *b)
 
 static struct tally_row *append(struct tally_part *part, const struct tally_row *row)
 {
-        if (part->count == part->room) {
-                uint32_t room = part->room ? part->room * 2 : 64;
-                struct tally_row *grown = mem_resize(part->rows, part->room, room, sizeof *grown);
-                if (!grown)
-                        return NULL;
-                part->rows = grown;
-                part->room = room;
-        }
+        struct tally_row *grown = mem_grow(part->rows, part->count, &part->room, 64, sizeof *grown);
+        if (!grown)
+                return NULL;
+        part->rows = grown;
         part->rows[part->count] = *row;
         return &part->rows[part->count++];
 }

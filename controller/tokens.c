@@ -59,15 +59,11 @@ static int add(struct tokens *tokens, const struct token_entry *entry, struct er
         if (tokens->count == TOKENS_MAX)
                 return err_set(err, ERR_FULL, "there are %u tokens, the most there may be: revoke "
                                               "some", TOKENS_MAX);
-        if (tokens->count == tokens->room) {
-                uint32_t room = tokens->room ? tokens->room * 2 : 64;
-                struct token_entry *grown = mem_resize(tokens->list, tokens->room, room,
-                                                       sizeof *grown);
-                if (!grown)
-                        return err_set(err, ERR_NOMEM, "out of memory");
-                tokens->list = grown;
-                tokens->room = room;
-        }
+        struct token_entry *grown = mem_grow(tokens->list, tokens->count, &tokens->room, 64,
+                                             sizeof *grown);
+        if (!grown)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        tokens->list = grown;
         if (map_set(&tokens->by_hash, key_of(entry->hash), tokens->count) < 0)
                 return err_set(err, ERR_NOMEM, "out of memory");
         tokens->list[tokens->count++] = *entry;
@@ -92,10 +88,16 @@ const struct token_entry *tokens_next(const struct tokens *tokens, uint32_t *cur
 
 const struct token_entry *tokens_get(const struct tokens *tokens, uint64_t id)
 {
-        for (uint32_t t = 0; t < tokens->count; t++)
-                if (tokens->list[t].id == id)
-                        return &tokens->list[t];
-        return NULL;
+        uint32_t low = 0, high = tokens->count;
+
+        while (low < high) {
+                uint32_t middle = low + (high - low) / 2;
+                if (tokens->list[middle].id < id)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low < tokens->count && tokens->list[low].id == id ? &tokens->list[low] : NULL;
 }
 
 const struct token_entry *tokens_find(const struct tokens *tokens, const char *header,

@@ -129,14 +129,10 @@ static bool add_sum(struct usage_part *part, const struct usage_sum *sum, unit_m
 {
         if (amount == 0)
                 return true;
-        if (part->count == part->room) {
-                uint32_t room = part->room ? part->room * 2 : 64;
-                struct usage_sum *grown = mem_resize(part->sums, part->room, room, sizeof *grown);
-                if (!grown)
-                        return false;
-                part->sums = grown;
-                part->room = room;
-        }
+        struct usage_sum *grown = mem_grow(part->sums, part->count, &part->room, 64, sizeof *grown);
+        if (!grown)
+                return false;
+        part->sums = grown;
         part->sums[part->count] = *sum;
         part->sums[part->count++].unit_ms = (int64_t)amount;
         return true;

@@ -179,26 +179,17 @@ static void add_live(struct live *live, json_t *json, const struct work *work, u
         add_notice(json, workload);
 }
 
-static const char *summary_of(struct live *live, const struct work *work,
-                              const struct explanation *record, char text[EXPLAIN_TEXT_MAX])
-{
-        const struct explain_names names = names_of(live);
-
-        if (str_equal(view_state(live, work), "starting"))
-                return "It has its place, and its processes are being started.";
-        return explain_summary(record, &names, text);
-}
-
 /* Why it waits; the record is large. */
-static void add_verdict(struct live *live, json_t *json, const struct work *work)
+static void add_verdict(const struct state *state, struct memo *memo, json_t *json, uint64_t id,
+                        int64_t now_ms)
 {
+        const struct explain_names names = {.state = state, .clock = true};
         struct explanation *record = mem_new(1, sizeof *record);
         char text[EXPLAIN_TEXT_MAX];
 
-        if (record && explain(core_memo(live->core), core_state(live->core), work->id,
-                              core_now_ms(live->core), record, NULL) == 0) {
+        if (record && explain(memo, state, id, now_ms, record, NULL) == 0) {
                 view_set(json, "verdict", json_string(verdict_name(record->verdict)));
-                view_set(json, "summary", json_string(summary_of(live, work, record, text)));
+                view_set(json, "summary", json_string(explain_summary(record, &names, text)));
         }
         mem_free(record);
 }
@@ -245,7 +236,11 @@ json_t *view_workload(struct live *live, const struct object *object, bool full)
         if (!full)
                 return json;
         if (slot != NONE && !object->ended_ms) {
-                add_verdict(live, json, work);
+                add_verdict(core_state(live->core), core_memo(live->core), json, work->id,
+                            core_now_ms(live->core));
+                if (str_equal(view_state(live, work), "starting"))
+                        view_set(json, "summary", json_string("It has its place, and its processes "
+                                                              "are being started."));
                 view_set(json, "eta", terms_eta(live, slot));
                 view_set(json, "places", places_of(live, work, slot));
         }
@@ -257,28 +252,40 @@ json_t *view_workload(struct live *live, const struct object *object, bool full)
 
 /* ---- the queue ---- */
 
-static json_t *queue_row(struct live *live, const struct work *work, uint32_t slot,
-                         uint32_t position, bool sees_all)
+json_t *view_queue_row(const struct state *state, struct memo *memo, uint32_t slot,
+                       uint32_t position, const struct object *object, int64_t now_ms)
 {
-        const struct state *state = core_state(live->core);
         const struct workload *workload = &state->workloads[slot];
         const struct bucket *bucket = &state->buckets[workload->bucket];
         json_t *row = json_object();
 
         view_set(row, "position", json_integer(position));
-        view_set(row, "id", json_integer((json_int_t)work->id));
-        view_set(row, "name", json_string(work->name));
-        view_set(row, "tenant", json_string(work->tenant));
-        view_set(row, "user", json_string(work->user));
+        view_set(row, "id", json_integer((json_int_t)workload->id));
+        view_set(row, "name", json_string(object->name));
+        view_set(row, "tenant", json_string(object->tenant));
+        view_set(row, "user", json_string(object->owner));
         if (state->accounts)
                 view_set(row, "class",
                     json_string(state->accounts->tenancy->classes[bucket->class].name));
         view_set(row, "devices", json_integer((json_int_t)bucket_devices(state, bucket)));
-        view_set(row, "waited_ms", json_integer(waited_ms(state, slot, core_now_ms(live->core))));
+        view_set(row, "waited_ms", json_integer(waited_ms(state, slot, now_ms)));
         view_set(row, "expected_ms",
             json_integer(expected_left_ms(state, slot, END_PERCENT, state->now_ms)));
+        view_set(row, "starts_in_ms", json_null());
+        view_set(row, "starts_in_p90_ms", json_null());
+        add_verdict(state, memo, row, workload->id, now_ms);
+        return row;
+}
+
+static json_t *queue_row(struct live *live, const struct work *work, uint32_t slot,
+                         uint32_t position, bool sees_all)
+{
+        const struct object object = {.name = work->name, .tenant = work->tenant,
+                                      .owner = work->user};
+        json_t *row = view_queue_row(core_state(live->core), core_memo(live->core), slot, position,
+                                     &object, core_now_ms(live->core));
+
         terms_eta_spans(live, slot, sees_all, row);
-        add_verdict(live, row, work);
         return row;
 }
 

@@ -14,8 +14,10 @@
 
 struct err;
 struct live;
+struct memo;
 struct node_entry;
 struct object;
+struct state;
 struct work;
 
 /* Sets a member that is given away; out of memory shows when the text is made. */
@@ -47,6 +49,10 @@ json_t *view_workload(struct live *live, const struct object *object, bool full)
         X(LOST,        "lost")                                                        \
         X(STOPPED,     "stopped")                                                     \
         X(REFUSED,     "refused")
+/* One that waits, of any state, as the queue shows it; without an estimate. Of `object` its name,
+ * tenant and owner. */
+json_t *view_queue_row(const struct state *state, struct memo *memo, uint32_t slot,
+                       uint32_t position, const struct object *object, int64_t now_ms);
 /* 0, or -ERR_INPUT with near words: "live" and "all" are words of lists, too. */
 int view_state_check(const char *word, struct err *err);
 const char *view_state(const struct live *live, const struct work *work);

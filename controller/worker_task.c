@@ -14,6 +14,7 @@
 #include "plan/plan.h"
 #include "proto/log_group.h"
 #include "sim/pool.h"
+#include "store/period.h"
 #include "store/rollup.h"
 
 #define RATES_DAYS  30
@@ -265,10 +266,10 @@ static int see_sum(void *arg, const struct rollup_sum *sum, struct err *err)
         return 0;
 }
 
-static int see_first(void *arg, const struct usage_row *row, struct err *err)
+static int see_first(void *arg, const struct period_row *row, struct err *err)
 {
         (void)err;
-        *(int64_t *)arg = row->hour_ms;
+        *(int64_t *)arg = row->start_ms;
         return 1;                       /* rows come by the hour */
 }
 
@@ -279,7 +280,7 @@ int task_rates(struct worker_follow *follow, int64_t now_ms, struct text *lines,
                                      .until_ms = until_ms,
                                      .by_class = true};
         struct rates *rates = mem_new(1, sizeof *rates);
-        int rc = rates ? rollup_each(follow->store, see_first, &first_ms, err)
+        int rc = rates ? period_each(follow->store, PERIOD_USAGE, see_first, &first_ms, err)
                        : err_set(err, ERR_NOMEM, "out of memory");
 
         if (rc >= 0)

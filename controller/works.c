@@ -203,17 +203,11 @@ static char *copy(const char *text)
 
 static bool make_room(struct works *works)
 {
-        uint32_t room = works->room ? works->room * 2 : 64;
-        struct work *grown;
+        struct work *grown = mem_grow(works->list, works->count, &works->room, 64, sizeof *grown);
 
-        if (works->count < works->room)
-                return true;
-        grown = mem_resize(works->list, works->room, room, sizeof *grown);
-        if (!grown)
-                return false;
-        works->list = grown;
-        works->room = room;
-        return true;
+        if (grown)
+                works->list = grown;
+        return grown;
 }
 
 int works_add(struct works *works, uint64_t id, const char *tenant, const char *name,

@@ -44,7 +44,7 @@ const char *phase_name(enum phase phase);
 struct work_member {
         uint8_t phase;                  /* enum phase */
         bool failed;                    /* EXITED: not with 0; REFUSED */
-        bool lost_contact;              /* EXITED: ended by its agent, which had lost contact */
+        bool lost_contact;              /* EXITED: ended without contact, or with its node */
         int32_t exit_code, signal;
         int64_t checkpoint_ms;          /* its newest, on its machine's clock; 0: none was told */
 };
@@ -56,7 +56,7 @@ struct work {
         int64_t started_ms;
         int64_t simulated_ms;           /* it runs so long on a simulated node; 0: not known */
         char *name, *tenant, *user;     /* owned */
-        char *reason;                   /* owned: why an agent refused it; NULL: none did */
+        char *reason;                   /* owned: why it was refused, or ended; NULL: not said */
         uint64_t older, newer;          /* the next ones of its name; 0: none */
         uint32_t document;              /* number of the document: names its array, its group */
         uint32_t stops;

@@ -52,7 +52,7 @@ static bool tell(const char *what, const char *status)
 
         if (!status)
                 return sd_notify(0, what) > 0;
-        return sd_notifyf(0, "%s%sSTATUS=%.*s", what, what[0] ? "\n" : "", (int)length, status) > 0;
+        return sd_notifyf(0, "%s\nSTATUS=%.*s", what, (int)length, status) > 0;
 }
 
 bool activation_ready(const char *status)
@@ -73,11 +73,6 @@ bool activation_reloading(void)
 bool activation_stopping(const char *status)
 {
         return tell("STOPPING=1", status);
-}
-
-bool activation_status(const char *status)
-{
-        return tell("", status);
 }
 
 bool activation_alive(void)

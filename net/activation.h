@@ -31,7 +31,6 @@ int activation_take(struct activation *ret_sockets, struct err *err);
 bool activation_ready(const char *status);
 bool activation_reloading(void); /* end it with activation_ready() */
 bool activation_stopping(const char *status);
-bool activation_status(const char *status);
 bool activation_alive(void); /* WATCHDOG=1 */
 
 /* How often to call activation_alive(), half of what the manager allows. 0: it does not ask. */

@@ -196,6 +196,10 @@ bool http_answer_header(struct http_exchange *exchange, const char *name, const 
 void http_answer(struct http_exchange *exchange, unsigned status, const char *content_type,
                  const void *body, size_t size);
 
+/* Gives it to the handler once more, as if it had just come: for who finds, before it is answered,
+ * that what it looked at is no longer so. Headers that were added are gone. */
+void http_again(struct http_exchange *exchange);
+
 /* ---- streams ---- */
 
 /* Called exactly once for each stream, never from within a call on that same stream; afterwards

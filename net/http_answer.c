@@ -120,6 +120,20 @@ void http_answer(struct http_exchange *exchange, unsigned status, const char *co
         http_answer_with(exchange, status, response);
 }
 
+void http_again(struct http_exchange *exchange)
+{
+        const struct http_server *server = http_connection_of(exchange)->server;
+
+        assert(exchange->step == STEP_OPEN);
+        exchange->extra_size = 0;
+        exchange->data = NULL;
+        exchange->operation = NULL;
+        if (server)
+                server->handler(exchange, server->arg);
+        else
+                http_answer(exchange, 503, NULL, NULL, 0); /* nobody hears it */
+}
+
 /* ---- past MHD ---- */
 
 /* As much as the socket takes at once; who does not even take that gets none. */

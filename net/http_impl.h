@@ -100,7 +100,7 @@ struct http_listener {
         struct http_server *server;
         uv_poll_t poll;
         int fd;
-        bool is_tls, is_unix, is_paused;
+        bool is_tls, is_paused;
         char *path; /* NULL: nothing to remove */
         uint64_t inode;
         struct http_listener *next;

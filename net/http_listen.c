@@ -133,7 +133,6 @@ int http_listen_unix(struct http_server *server, const char *path, unsigned mode
                 close(fd);
                 return rc;
         }
-        listener->is_unix = true;
         keep_name(listener, path); /* else the name stays behind, which the next start clears */
         return 0;
 }
@@ -247,8 +246,5 @@ int http_listen_fd(struct http_server *server, int fd, unsigned flags, struct er
         if (family != AF_UNIX && family != AF_INET && family != AF_INET6)
                 return err_set(err, ERR_INPUT, "descriptor %d is neither unix nor TCP", fd);
         int rc = check_plain(&address, flags, err);
-        if (rc < 0 || (rc = add_listener(server, fd, flags, &listener, err)) < 0)
-                return rc;
-        listener->is_unix = family == AF_UNIX;
-        return 0;
+        return rc < 0 ? rc : add_listener(server, fd, flags, &listener, err);
 }

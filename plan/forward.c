@@ -259,6 +259,12 @@ static int64_t step_ms(const struct forward *forward)
         return ahead_ms > tick ? tick * (1 + ahead_ms / tick / STEP_PART) : tick;
 }
 
+static bool is_over(const struct forward_setup *setup)
+{
+        return (setup->cancel && *setup->cancel) ||
+               (setup->stops && setup->stops(setup->stops_arg));
+}
+
 /* Ticks up to that time; while nothing waits, one is enough. */
 static int tick_until(struct forward *forward, int64_t at_ms, struct err *err)
 {
@@ -271,6 +277,8 @@ static int tick_until(struct forward *forward, int64_t at_ms, struct err *err)
                 const struct event *event = timeline_first(&forward->timeline);
                 if (next > last || (event && event->at_ms < next))
                         return 0;
+                if (is_over(forward->setup))
+                        return err_set(err, ERR_CANCELLED, "the forward run was ended");
                 forward->now_ms = forward->ticked_ms = next;
                 int rc = feed(forward, &input, err);
                 if (rc)
@@ -286,7 +294,7 @@ static int play(struct forward *forward, struct err *err)
         while (forward->missing > 0) {
                 const struct arrival *arrival = arrival_next(forward);
                 const struct event *event = timeline_first(&forward->timeline);
-                if (forward->setup->cancel && *forward->setup->cancel)
+                if (is_over(forward->setup))
                         return err_set(err, ERR_CANCELLED, "the forward run was ended");
                 int64_t comes_ms = arrival ? arrival->at_ms + forward->arrivals_shift_ms
                                            : INT64_MAX;

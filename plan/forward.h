@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "engine/need.h"
@@ -49,6 +50,8 @@ struct forward_setup {
         const uint64_t *asked;          /* waiting workloads */
         uint32_t asked_count;
         const volatile int *cancel;     /* non-zero: stop soon; NULL: never */
+        bool (*stops)(void *arg);       /* the same, asked at each step; NULL: never */
+        void *stops_arg;
 };
 
 struct forward;

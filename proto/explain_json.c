@@ -259,7 +259,7 @@ int explain_json(const struct explanation *it, const struct explain_names *names
                           it->until_ms ? time_of(it->until_ms, names) : json_null());
         int rc = root ? json_object_update_new(
                                 root,
-                                json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s}", "gates",
+                                json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s?, s:s}", "gates",
                                           gates(it, names), "groups", groups(it, names), "all",
                                           group_json(&it->all, names, true), "position",
                                           position(it, names), "nearest", nearest(it, names), "eta",
@@ -267,6 +267,7 @@ int explain_json(const struct explanation *it, const struct explain_names *names
                                           it->has_possible ? explain_request_text(&it->possible,
                                                                                   names, possible)
                                                            : "",
+                                          "last_stop", names->last_stop,
                                           "try", explain_line(it, names, line)))
                       : 0;
 

@@ -17,20 +17,21 @@ static void print_time(FILE *file, int64_t ms, const struct explain_names *names
                 fprintf(file, "%" PRId64 " s", ms / 1000);
 }
 
-/* "3h 20m", coarse: to a hundredth of itself at worst. */
-static void span_text(int64_t ms, char *buf, size_t size)
+const char *explain_span_text(int64_t ms, char buf[EXPLAIN_SPAN_MAX])
 {
         int64_t minutes = ms / 60000;
 
         if (minutes < 1)
-                snprintf(buf, size, "%" PRId64 "s", ms / 1000);
+                snprintf(buf, EXPLAIN_SPAN_MAX, "%" PRId64 "s", ms / 1000);
         else if (minutes < 60)
-                snprintf(buf, size, "%" PRId64 "m", minutes);
+                snprintf(buf, EXPLAIN_SPAN_MAX, "%" PRId64 "m", minutes);
         else if (minutes < 2880)
-                snprintf(buf, size, "%" PRId64 "h %" PRId64 "m", minutes / 60, minutes % 60);
+                snprintf(buf, EXPLAIN_SPAN_MAX, "%" PRId64 "h %" PRId64 "m", minutes / 60,
+                         minutes % 60);
         else
-                snprintf(buf, size, "%" PRId64 "d %" PRId64 "h", minutes / 1440,
+                snprintf(buf, EXPLAIN_SPAN_MAX, "%" PRId64 "d %" PRId64 "h", minutes / 1440,
                          minutes % 1440 / 60);
+        return buf;
 }
 
 static const char *name_of(uint64_t id, const struct explain_names *names, char buf[32])
@@ -153,7 +154,7 @@ const char *explain_summary(const struct explanation *it, const struct explain_n
 static void print_head(FILE *file, const struct explanation *it, const struct explain_names *names)
 {
         const struct state *state = names->state;
-        char buf[EXPLAIN_TEXT_MAX], name[32], span[32];
+        char buf[EXPLAIN_TEXT_MAX], name[32], span[EXPLAIN_SPAN_MAX];
 
         fprintf(file, "%s", name_of(it->workload, names, name));
         if (state->accounts && it->request.tenant < state->accounts->tenancy->tenants_count)
@@ -164,14 +165,15 @@ static void print_head(FILE *file, const struct explanation *it, const struct ex
                 fprintf(file, ", class %s",
                         state->accounts->tenancy->classes[it->request.class].name);
         if (it->verdict != VERDICT_RUNNING) {
-                span_text(it->waited_ms, span, sizeof span);
-                fprintf(file, "; waited %s", span);
+                fprintf(file, "; waited %s", explain_span_text(it->waited_ms, span));
         }
         if (it->standing < STANDINGS_END)
                 fprintf(file, "; %s %s work",
                         it->verdict == VERDICT_RUNNING ? "as" : "would start as",
                         standing_name(it->standing));
         fprintf(file, "\n");
+        if (names->last_stop && names->last_stop[0])
+                fprintf(file, "last run   %s\n", names->last_stop);
         if (it->has_possible)
                 fprintf(file, "possible   at most %s\n",
                         explain_request_text(&it->possible, names, buf));
@@ -298,7 +300,7 @@ static void print_nearest(FILE *file, const struct explanation *it,
 
 static void print_eta(FILE *file, const struct explanation *it, const struct explain_names *names)
 {
-        char span[32];
+        char span[EXPLAIN_SPAN_MAX];
 
         if (it->verdict == VERDICT_RUNNING || it->verdict == VERDICT_STARTING)
                 return;
@@ -311,8 +313,7 @@ static void print_eta(FILE *file, const struct explanation *it, const struct exp
         fprintf(file, ", nine times in ten before ");
         print_time(file, it->eta_p90_ms, names);
         /* What is explained is as of the newest tick; it may have been foretold after that. */
-        span_text(it->as_of_ms > it->eta_at_ms ? it->as_of_ms - it->eta_at_ms : 0, span,
-                  sizeof span);
+        explain_span_text(it->as_of_ms > it->eta_at_ms ? it->as_of_ms - it->eta_at_ms : 0, span);
         fprintf(file, " (held in %u %% of cases; foretold %s ago)\n", it->eta_coverage_pct, span);
 }
 

@@ -17,6 +17,8 @@ struct explain_names {
         /* The name of a workload that stands in the record; NULL, or returns NULL: "workload 7". */
         const char *(*workload)(void *arg, uint64_t id);
         void *arg;
+        const char *last_stop;          /* how its last run ended; NULL: there was none, or it is
+                                           not known */
         bool clock;                     /* times are points in time, not ms of a made-up clock */
 };
 
@@ -30,6 +32,10 @@ void explain_fits_text(FILE *file, const struct explained_fits *fits,
 /* ---- parts, for the JSON ---- */
 
 #define EXPLAIN_TEXT_MAX 256
+#define EXPLAIN_SPAN_MAX 48
+
+/* "3h 20m", coarse: to a hundredth of itself at worst. */
+const char *explain_span_text(int64_t ms, char buf[EXPLAIN_SPAN_MAX]);
 
 /* "2 x 8 devices of H100-80 | A100-40, within one rack" */
 const char *explain_request_text(const struct request *request, const struct explain_names *names,

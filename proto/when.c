@@ -156,19 +156,63 @@ int when_parse_local(const char *text, const struct zone *zone, int64_t *ret_ms,
         return parts_ms(text, &parts, zone, ret_ms, err);
 }
 
+bool when_is_relative(const char *text)
+{
+        return text[0] == '-' || text[0] == '+' || str_equal(text, "now");
+}
+
+/* "-1h", "+30m", "-0s"; with `ahead` also "30m", but nothing that is over already. */
+static int read_span(const char *text, bool ahead, int64_t now_ms, int64_t *ret_ms,
+                     struct err *err)
+{
+        bool is_signed = text[0] == '-' || text[0] == '+', is_past = text[0] == '-';
+        int64_t span_ms = 0, room_ms = is_past ? now_ms : CALENDAR_MS_MAX - now_ms;
+        char show[STR_SHOW_MAX];
+        int rc = -ERR_INPUT;
+
+        if ((is_signed || ahead) && text[is_signed] != '-' && text[is_signed] != '+')
+                rc = num_duration_ms(text + is_signed, is_signed ? 0 : 1, CALENDAR_MS_MAX,
+                                     &span_ms, NULL);
+        if (rc == -ERR_RANGE || (rc == 0 && span_ms > room_ms))
+                return err_set(err, ERR_RANGE, "'%s' is no span %s now, %s",
+                               str_show(text, show), is_past ? "before" : "from",
+                               is_past ? "from 1970 on" : "up to the year 9999");
+        if (rc == 0)
+                *ret_ms = is_past ? now_ms - span_ms : now_ms + span_ms;
+        return rc;
+}
+
+static int take_told(const char *text, bool ahead, int64_t now_ms, int64_t *ret_ms,
+                     struct err *err)
+{
+        struct parts parts = {0};
+        char show[STR_SHOW_MAX];
+
+        if (str_equal(text, "now")) {
+                *ret_ms = now_ms;
+                return 0;
+        }
+        int rc = read_span(text, ahead, now_ms, ret_ms, err);
+        if (rc != -ERR_INPUT)
+                return rc;
+        if (read_local_parts(text, &parts))
+                return parts_ms(text, &parts, NULL, ret_ms, err);
+        return err_set(err, ERR_INPUT,
+                       ahead ? "'%s' is no time: write 2h (from now), 7d, 2027-01-04, or "
+                               "2027-01-04T08:00Z"
+                             : "'%s' is no time: write now, -1h, -7d (before now), 2027-01-04, or "
+                               "2027-01-04T08:00Z",
+                       str_show(text, show));
+}
+
+int when_told(const char *text, int64_t now_ms, int64_t *ret_ms, struct err *err)
+{
+        return take_told(text, false, now_ms, ret_ms, err);
+}
+
 int when_ahead(const char *text, int64_t now_ms, int64_t *ret_ms, struct err *err)
 {
-        int64_t span_ms = 0;
-        char show[STR_SHOW_MAX];
-        int rc = num_duration_ms(text, 1, CALENDAR_MS_MAX, &span_ms, NULL);
-
-        if (rc == -ERR_RANGE || (rc == 0 && span_ms > CALENDAR_MS_MAX - now_ms))
-                return err_set(err, ERR_RANGE, "'%s' is no span from now, up to the year 9999",
-                               str_show(text, show));
-        if (rc < 0)
-                return when_parse(text, ret_ms, err);
-        *ret_ms = now_ms + span_ms;
-        return 0;
+        return take_told(text, true, now_ms, ret_ms, err);
 }
 
 const char *when_text(int64_t ms, char buf[WHEN_TEXT_MAX])

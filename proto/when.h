@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct doc_node;
@@ -14,7 +15,15 @@ struct zone;
 /* 0, -ERR_INPUT (no such time: also the 30th of February), -ERR_RANGE. Unchanged on failure. */
 int when_parse(const char *text, int64_t *ret_ms, struct err *err);
 
-/* The same, or so long from now: "2h". Errors as above. */
+/* As people say it at `now_ms`, on a command line or in a query: "now"; so long before or after it,
+ * "-1h", "-7d", "+30m"; a day, "2027-01-04" (its first moment), or a time, in UTC where it says no
+ * zone. 0, -ERR_INPUT (the sentence shows examples), -ERR_RANGE (outside 1970 to 9999). Unchanged
+ * on failure. */
+int when_told(const char *text, int64_t now_ms, int64_t *ret_ms, struct err *err);
+/* Whether that speaks of now: who wants whole hours may round it. */
+bool when_is_relative(const char *text);
+
+/* The same where only what is to come makes sense: "2h" is so long from now. */
 int when_ahead(const char *text, int64_t now_ms, int64_t *ret_ms, struct err *err);
 
 /* "2027-01-04T08:00Z", with seconds where there are any. Returns `buf`. */

@@ -187,14 +187,10 @@ static bool goes_before(const struct baseline *base, uint32_t a, uint32_t b)
 
 static int push_waiting(struct baseline *base, struct waiting *size, uint32_t job, struct err *err)
 {
-        if (size->count == size->room) {
-                uint32_t room = size->room ? 2 * size->room : 64;
-                uint32_t *grown = mem_resize(size->heap, size->room, room, sizeof *grown);
-                if (!grown)
-                        return err_set(err, ERR_NOMEM, "out of memory");
-                size->heap = grown;
-                size->room = room;
-        }
+        uint32_t *grown = mem_grow(size->heap, size->count, &size->room, 64, sizeof *grown);
+        if (!grown)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        size->heap = grown;
         uint32_t at = size->count++;
         for (; at > 0 && goes_before(base, job, size->heap[(at - 1) / 2]); at = (at - 1) / 2)
                 size->heap[at] = size->heap[(at - 1) / 2];

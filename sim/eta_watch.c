@@ -35,15 +35,11 @@ int eta_watch_arrived(struct eta_watch *watch, const struct request *request, in
 
 static struct eta_asked *add(struct eta_watch *watch)
 {
-        if (watch->count == watch->room) {
-                size_t room = watch->room ? watch->room * 2 : 256;
-                struct eta_asked *grown = mem_resize(watch->asked, watch->room, room,
-                                                     sizeof *grown);
-                if (!grown)
-                        return NULL;
-                watch->asked = grown;
-                watch->room = room;
-        }
+        struct eta_asked *grown = mem_grow(watch->asked, watch->count, &watch->room, 256,
+                                           sizeof *grown);
+        if (!grown)
+                return NULL;
+        watch->asked = grown;
         return &watch->asked[watch->count++];
 }
 

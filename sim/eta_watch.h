@@ -15,7 +15,8 @@ struct eta_asked;
 struct eta_watch {
         const struct replay_eta *hook;  /* NULL: nobody asks, and all calls are nothing */
         struct eta_asked *asked;        /* in the order of asking */
-        size_t count, room;
+        size_t count;
+        uint32_t room;
         uint64_t waited;                /* jobs that did not start when they came */
 };
 

@@ -21,21 +21,10 @@ void ledger_book_done(struct ledger_book *book)
         *book = (struct ledger_book){0};
 }
 
-/* Room for one more. NULL: out of memory. */
-static void *grow(void *items, uint32_t count, uint32_t *room, size_t size)
-{
-        if (count < *room)
-                return items;
-        uint32_t wanted = *room ? *room * 2 : 64;
-        void *grown = wanted > *room ? mem_resize(items, *room, wanted, size) : NULL;
-        if (grown)
-                *room = wanted;
-        return grown;
-}
-
 struct ledger_run *ledger_book_run(struct ledger_book *book)
 {
-        void *grown = grow(book->runs, book->runs_count, &book->runs_room, sizeof *book->runs);
+        void *grown = mem_grow(book->runs, book->runs_count, &book->runs_room, 64,
+                               sizeof *book->runs);
 
         if (!grown)
                 return NULL;
@@ -77,8 +66,8 @@ static bool add_models(struct ledger_book *book, const struct ledger *ledger)
                 struct ledger_sums sums = ledger_sums(ledger, m);
                 if (sums.capacity == 0)
                         continue;
-                void *grown = grow(book->models, book->models_count, &book->models_room,
-                                   sizeof *book->models);
+                void *grown = mem_grow(book->models, book->models_count, &book->models_room, 64,
+                                       sizeof *book->models);
                 if (!grown)
                         return false;
                 book->models = grown;
@@ -95,8 +84,8 @@ static bool add_rows(struct ledger_book *book, const struct ledger *ledger)
         for (uint32_t r = 0; r < count; r++) {
                 if (is_empty(&rows[r]))
                         continue;
-                void *grown =
-                        grow(book->rows, book->rows_count, &book->rows_room, sizeof *book->rows);
+                void *grown = mem_grow(book->rows, book->rows_count, &book->rows_room, 64,
+                                       sizeof *book->rows);
                 if (!grown)
                         return false;
                 book->rows = grown;
@@ -112,7 +101,8 @@ bool ledger_book_day(struct ledger_book *book, const struct ledger *ledger, int6
                                  .until_ms = until_ms,
                                  .first_model = book->models_count,
                                  .first_row = book->rows_count};
-        void *grown = grow(book->days, book->days_count, &book->days_room, sizeof *book->days);
+        void *grown = mem_grow(book->days, book->days_count, &book->days_room, 64,
+                               sizeof *book->days);
 
         if (!grown)
                 return false;

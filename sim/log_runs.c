@@ -12,14 +12,11 @@ void log_runs_done(struct log_runs *runs)
 
 bool log_runs_add(struct log_runs *runs)
 {
-        if (runs->count == runs->room) {
-                uint32_t room = runs->room ? runs->room * 2 : 1024;
-                struct log_run *grown = mem_resize(runs->items, runs->room, room, sizeof *grown);
-                if (!grown)
-                        return false;
-                runs->items = grown;
-                runs->room = room;
-        }
+        struct log_run *grown = mem_grow(runs->items, runs->count, &runs->room, 1024,
+                                         sizeof *grown);
+        if (!grown)
+                return false;
+        runs->items = grown;
         runs->items[runs->count++] = (struct log_run){.first_start_ms = LOG_NEVER,
                                                       .end_ms = LOG_NEVER};
         return true;

@@ -45,15 +45,11 @@ static int add_names(struct log_story *story, struct story_job *job, const char 
 
 static int add_job(struct log_story *story, const struct story_job *job, struct err *err)
 {
-        if (story->count == story->room) {
-                uint32_t room = story->room ? story->room * 2 : 1024;
-                struct story_job *grown = mem_resize(story->items, story->room, room,
-                                                     sizeof *grown);
-                if (!grown)
-                        return no_memory(err);
-                story->items = grown;
-                story->room = room;
-        }
+        struct story_job *grown = mem_grow(story->items, story->count, &story->room, 1024,
+                                           sizeof *grown);
+        if (!grown)
+                return no_memory(err);
+        story->items = grown;
         if (map_set(&story->ids, job->id, story->count) < 0 || !log_runs_add(&story->runs))
                 return no_memory(err);
         story->items[story->count++] = *job;
@@ -146,15 +142,11 @@ int log_story_add_moment(struct log_story *story, uint32_t place, const struct m
         uint32_t *first = is_stop ? &job->first_stop : &job->first;
         uint32_t *last = is_stop ? &job->last_stop : &job->last;
 
-        if (story->moments_count == story->moments_room) {
-                uint32_t room = story->moments_room ? story->moments_room * 2 : 1024;
-                struct moment *grown = mem_resize(story->moments, story->moments_room, room,
-                                                  sizeof *grown);
-                if (!grown)
-                        return no_memory(err);
-                story->moments = grown;
-                story->moments_room = room;
-        }
+        struct moment *grown = mem_grow(story->moments, story->moments_count, &story->moments_room,
+                                        1024, sizeof *grown);
+        if (!grown)
+                return no_memory(err);
+        story->moments = grown;
         story->moments[story->moments_count++] = *moment;
         if (*last)
                 story->moments[*last - 1].next = story->moments_count;

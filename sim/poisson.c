@@ -30,7 +30,8 @@ struct run {
         double *units;
         double capacity, mean_size, held;
         struct ending *endings;         /* binary heap, soonest on top */
-        size_t endings_count, endings_room;
+        size_t endings_count;
+        uint32_t endings_room;
         struct counts all, window;
         size_t window_from;             /* first latency of the window */
         size_t measured_from;
@@ -41,15 +42,11 @@ struct run {
 
 static bool endings_push(struct run *run, struct ending ending)
 {
-        if (run->endings_count == run->endings_room) {
-                size_t room = run->endings_room ? run->endings_room * 2 : 1024;
-                struct ending *grown = mem_resize(run->endings, run->endings_room, room,
-                                                  sizeof *grown);
-                if (!grown)
-                        return false;
-                run->endings = grown;
-                run->endings_room = room;
-        }
+        struct ending *grown = mem_grow(run->endings, run->endings_count, &run->endings_room, 1024,
+                                        sizeof *grown);
+        if (!grown)
+                return false;
+        run->endings = grown;
         size_t at = run->endings_count++;
         for (; at > 0 && run->endings[(at - 1) / 2].at_ms > ending.at_ms; at = (at - 1) / 2)
                 run->endings[at] = run->endings[(at - 1) / 2];
@@ -198,7 +195,6 @@ static void close_window(struct run *run, uint32_t number)
                         run->figures->windows[at] = (struct poisson_window){
                                 .count_pct = part_pct(counts->accepted, counts->arrived),
                                 .size_pct = part_pct(counts->size_accepted, counts->size_arrived),
-                                .held_pct = part_pct(run->held, run->capacity),
                                 .p50_us = latency_us(from, count, 500),
                                 .p99_us = latency_us(from, count, 990),
                                 .memory_bytes = memo_bytes(runner->memo)};

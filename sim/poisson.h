@@ -13,7 +13,6 @@
 /* One mean life of the measured time. */
 struct poisson_window {
         double count_pct, size_pct;             /* accepted of arrived, by number and by size */
-        double held_pct;                        /* of capacity, when the window ends */
         double p50_us, p99_us;
         uint64_t memory_bytes;                  /* the memo's, when the window ends */
 };

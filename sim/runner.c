@@ -146,15 +146,11 @@ static void see_fact(void *arg, const struct fact *fact)
 
 static bool record(struct runner *runner, int64_t ns)
 {
-        if (runner->latencies_count == runner->latencies_room) {
-                size_t room = runner->latencies_room ? runner->latencies_room * 2 : 16384;
-                uint32_t *grown = mem_resize(runner->latencies_ns, runner->latencies_room, room,
-                                             sizeof *grown);
-                if (!grown)
-                        return false;
-                runner->latencies_ns = grown;
-                runner->latencies_room = room;
-        }
+        uint32_t *grown = mem_grow(runner->latencies_ns, runner->latencies_count,
+                                   &runner->latencies_room, 16384, sizeof *grown);
+        if (!grown)
+                return false;
+        runner->latencies_ns = grown;
         runner->latencies_ns[runner->latencies_count++] = ns < UINT32_MAX ? (uint32_t)ns
                                                                          : UINT32_MAX;
         runner->decide_ns += ns;

@@ -37,7 +37,8 @@ struct runner {
         int64_t decide_ns;                      /* of submissions */
         uint64_t facts_hash;
         uint32_t *latencies_ns;
-        size_t latencies_count, latencies_room;
+        size_t latencies_count;
+        uint32_t latencies_room;
 };
 
 /* What every protocol reports of its runner. */

@@ -14,7 +14,6 @@ struct run {
         struct rng rng;
         uint32_t *order;                /* the shuffled list */
         uint64_t capacity_milli, asked_milli, given_milli;
-        uint64_t asked_units, given_units;
         uint32_t point;                 /* next one to record */
         bool timed;                     /* 100 % arrived: the speed figures are taken */
         struct fragment_target *target;

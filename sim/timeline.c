@@ -17,15 +17,11 @@ void timeline_done(struct timeline *timeline)
 
 bool timeline_add(struct timeline *timeline, struct event event)
 {
-        if (timeline->count == timeline->room) {
-                size_t room = timeline->room ? timeline->room * 2 : 256;
-                struct event *events = mem_resize(timeline->events, timeline->room, room,
-                                                  sizeof *events);
-                if (!events)
-                        return false;
-                timeline->events = events;
-                timeline->room = room;
-        }
+        struct event *events = mem_grow(timeline->events, timeline->count, &timeline->room, 256,
+                                        sizeof *events);
+        if (!events)
+                return false;
+        timeline->events = events;
         event.number = timeline->added++;
         size_t at = timeline->count++;
         for (; at > 0 && is_before(&event, &timeline->events[(at - 1) / 2]); at = (at - 1) / 2)

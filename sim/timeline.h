@@ -15,7 +15,8 @@ struct event {
 
 struct timeline {
         struct event *events;           /* a heap */
-        size_t count, room;
+        size_t count;
+        uint32_t room;
         uint64_t added;
 };
 

@@ -125,50 +125,47 @@ int batch_set_key(struct batch *batch, const struct key_entry *entry, struct err
         return 0;
 }
 
+static int add_row(struct batch *batch, const struct period_row *row, struct err *err)
+{
+        static const struct { size_t max; const char *what; } rows[PERIOD_KINDS_END] = {
+                [PERIOD_USAGE] = {BATCH_USAGE_MAX, "rows of usage"},
+                [PERIOD_REVIEW] = {BATCH_REVIEW_MAX, "rows of the review"},
+        };
+        int rc = period_check(row, err);
+
+        if (rc < 0)
+                return rc;
+        size_t bytes = sizeof *row;
+        for (unsigned n = 0; n < PERIOD_NAMES; n++)
+                bytes += strlen(row->names[n]);
+        rc = check_room(batch, bytes, batch->rows_count[row->kind], rows[row->kind].max,
+                        rows[row->kind].what, err);
+        if (rc < 0)
+                return rc;
+        struct batch_row *added = arena_array(batch->arena, 1, sizeof *added);
+        if (!added)
+                return no_memory(err);
+        added->row = *row;
+        for (unsigned n = 0; n < PERIOD_NAMES; n++)
+                if (!(added->row.names[n] = copy_text(batch, row->names[n])))
+                        return no_memory(err);
+        if (batch->rows_last)
+                batch->rows_last->next = added;
+        else
+                batch->rows = added;
+        batch->rows_last = added;
+        batch->rows_count[row->kind]++;
+        batch->bytes += bytes;
+        return 0;
+}
+
 int batch_add_usage(struct batch *batch, const struct usage_row *row, struct err *err)
 {
         assert(batch);
         assert(row);
 
-        int rc = usage_check(row, err);
-        if (rc < 0)
-                return rc;
-        size_t bytes = sizeof *row + strlen(row->model) + strlen(row->tenant) +
-                       strlen(row->class) + strlen(row->method) + strlen(row->bucket);
-        if ((rc = check_room(batch, bytes, batch->usage_count, BATCH_USAGE_MAX, "rows of usage",
-                             err)) < 0)
-                return rc;
-        struct batch_usage *added = arena_array(batch->arena, 1, sizeof *added);
-        if (!added)
-                return no_memory(err);
-        added->row = *row;
-        added->row.model = copy_text(batch, row->model);
-        added->row.tenant = copy_text(batch, row->tenant);
-        added->row.class = copy_text(batch, row->class);
-        added->row.method = copy_text(batch, row->method);
-        added->row.bucket = copy_text(batch, row->bucket);
-        if (!added->row.model || !added->row.tenant || !added->row.class ||
-            !added->row.method || !added->row.bucket)
-                return no_memory(err);
-        if (batch->usage_last)
-                batch->usage_last->next = added;
-        else
-                batch->usage = added;
-        batch->usage_last = added;
-        batch->usage_count++;
-        batch->bytes += bytes;
-        return 0;
-}
-
-static bool copy_review(struct batch *batch, const struct review_row *row, struct review_row *to)
-{
-        *to = *row;
-        to->tenant = copy_text(batch, row->tenant);
-        to->class = copy_text(batch, row->class);
-        to->model = copy_text(batch, row->model);
-        to->measure = copy_text(batch, row->measure);
-        to->detail = copy_text(batch, row->detail);
-        return to->tenant && to->class && to->model && to->measure && to->detail;
+        const struct period_row it = period_of_usage(row);
+        return add_row(batch, &it, err);
 }
 
 int batch_add_review(struct batch *batch, const struct review_row *row, struct err *err)
@@ -176,25 +173,8 @@ int batch_add_review(struct batch *batch, const struct review_row *row, struct e
         assert(batch);
         assert(row);
 
-        int rc = review_check(row, err);
-        if (rc < 0)
-                return rc;
-        size_t bytes = sizeof *row + strlen(row->tenant) + strlen(row->class) +
-                       strlen(row->model) + strlen(row->measure) + strlen(row->detail);
-        if ((rc = check_room(batch, bytes, batch->reviews_count, BATCH_REVIEW_MAX,
-                             "rows of the review", err)) < 0)
-                return rc;
-        struct batch_review *added = arena_array(batch->arena, 1, sizeof *added);
-        if (!added || !copy_review(batch, row, &added->row))
-                return no_memory(err);
-        if (batch->reviews_last)
-                batch->reviews_last->next = added;
-        else
-                batch->reviews = added;
-        batch->reviews_last = added;
-        batch->reviews_count++;
-        batch->bytes += bytes;
-        return 0;
+        const struct period_row it = period_of_review(row);
+        return add_row(batch, &it, err);
 }
 
 /* ---- objects ---- */
@@ -264,7 +244,8 @@ int batch_set_object(struct batch *batch, const struct object_change *change, st
         if (rc < 0)
                 return rc;
         size_t bytes = sizeof *change + (change->detail ? strlen(change->detail) : 0) +
-                       (change->run ? strlen(change->run) : 0);
+                       (change->run ? strlen(change->run) : 0) +
+                       (change->next_run ? strlen(change->next_run) : 0);
         struct batch_object *added = add_object(batch, bytes, why);
         if (!added)
                 return -(int)why->code;
@@ -272,7 +253,8 @@ int batch_set_object(struct batch *batch, const struct object_change *change, st
         added->change = *change;
         if (!copy_or_null(batch, change->state, &added->change.state) ||
             !copy_or_null(batch, change->detail, &added->change.detail) ||
-            !copy_or_null(batch, change->run, &added->change.run))
+            !copy_or_null(batch, change->run, &added->change.run) ||
+            !copy_or_null(batch, change->next_run, &added->change.next_run))
                 return no_memory(err);
         link_object(batch, added, bytes);
         return 0;

@@ -9,8 +9,7 @@
 #include "store/keys.h"
 #include "store/log.h"
 #include "store/objects.h"
-#include "store/review.h"
-#include "store/rollup.h"
+#include "store/period.h"
 
 struct arena;
 
@@ -19,14 +18,9 @@ struct batch_record {
         struct batch_record *next;
 };
 
-struct batch_usage {
-        struct usage_row row;
-        struct batch_usage *next;
-};
-
-struct batch_review {
-        struct review_row row;
-        struct batch_review *next;
+struct batch_row {
+        struct period_row row;
+        struct batch_row *next;
 };
 
 /* A document, or a change of one: in the order in which they came. */
@@ -41,12 +35,11 @@ struct batch {
         struct arena *arena;            /* all that was added */
         void *tag;
         struct batch_record *records, *records_last;
-        struct batch_usage *usage, *usage_last;
-        struct batch_review *reviews, *reviews_last;
+        struct batch_row *rows, *rows_last;     /* of usage and of the review */
         struct batch_object *objects, *objects_last;
         struct key_entry *key;          /* NULL: none */
         uint64_t key_word;              /* the writer's, of actor and key; 0: no key */
-        size_t records_count, usage_count, reviews_count, objects_count, bytes;
+        size_t records_count, rows_count[PERIOD_KINDS_END], objects_count, bytes;
         uint64_t last_seq;
         struct batch *next;             /* the writer's queue */
 };

@@ -26,10 +26,8 @@ static int put_batch(struct store *store, struct batch *batch, struct log_head *
         for (struct batch_object *it = batch->objects; it && rc == 0; it = it->next)
                 rc = it->is_change ? object_set(store, &it->change, err)
                                    : object_put(store, &it->object, err);
-        for (struct batch_usage *it = batch->usage; it && rc == 0; it = it->next)
-                rc = rollup_add(store, &it->row, err);
-        for (struct batch_review *it = batch->reviews; it && rc == 0; it = it->next)
-                rc = review_add(store, &it->row, err);
+        for (struct batch_row *it = batch->rows; it && rc == 0; it = it->next)
+                rc = period_add(store, &it->row, err);
         if (rc < 0)
                 return rc;
         if (batch->last_seq != 0 && batch->last_seq != head->seq)

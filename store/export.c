@@ -14,8 +14,6 @@
 #include "store/keys.h"
 #include "store/objects.h"
 #include "store/prune.h"
-#include "store/review.h"
-#include "store/rollup.h"
 #include "store/snapshot.h"
 #include "store/sql.h"
 #include "store/store_impl.h"
@@ -95,14 +93,9 @@ static int put_object(void *self, const struct object *object, struct err *err)
         return export_put_object(self, object, err);
 }
 
-static int put_usage(void *self, const struct usage_row *row, struct err *err)
+static int put_row(void *self, const struct period_row *row, struct err *err)
 {
-        return export_put_usage(self, row, err);
-}
-
-static int put_review(void *self, const struct review_row *row, struct err *err)
-{
-        return export_put_review(self, row, err);
+        return export_put_row(self, row, err);
 }
 
 static int put_keys(struct store *view, struct export_out *out, struct err *err)
@@ -145,8 +138,8 @@ static int put_store(struct store *view, struct export_out *out, struct log_head
             (rc = put_records(view, out, ret_head, err)) == 0 &&
             (rc = put_snapshots(view, out, err)) == 0 &&
             (rc = objects_each(view, put_object, out, err)) == 0 &&
-            (rc = rollup_each(view, put_usage, out, err)) == 0 &&
-            (rc = review_each(view, put_review, out, err)) == 0 &&
+            (rc = period_each(view, PERIOD_USAGE, put_row, out, err)) == 0 &&
+            (rc = period_each(view, PERIOD_REVIEW, put_row, out, err)) == 0 &&
             (rc = put_keys(view, out, err)) == 0)
                 rc = export_put_done(out, ret_head, err);
         store_rollback(view);

@@ -28,11 +28,10 @@
 struct err;
 struct key_entry;
 struct object;
-struct review_row;
+struct period_row;
 struct sealed_head;
 struct snapshot;
 struct store;
-struct usage_row;
 
 #define EXPORT_MAGIC     "berth store export 1\n"
 #define EXPORT_FRAME_MAX (RECORD_BODY_MAX + 65536u)
@@ -56,8 +55,7 @@ struct export_sink {
         int (*snapshot)(void *self, const struct snapshot *snapshot, struct err *err);
         int (*chunk)(void *self, const void *bytes, size_t size, struct err *err);
         int (*object)(void *self, const struct object *object, struct err *err);
-        int (*usage)(void *self, const struct usage_row *row, struct err *err);
-        int (*review)(void *self, const struct review_row *row, struct err *err);
+        int (*row)(void *self, const struct period_row *row, struct err *err);
         int (*key)(void *self, const struct key_entry *entry, struct err *err);
 };
 

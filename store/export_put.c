@@ -11,8 +11,6 @@
 #include "store/log.h"
 #include "store/objects.h"
 #include "store/prune.h"
-#include "store/review.h"
-#include "store/rollup.h"
 #include "store/snapshot.h"
 #include "store/store_impl.h"
 
@@ -162,32 +160,20 @@ int export_put_object(struct export_out *out, const struct object *object, struc
         return put_frame(out, "OBJT", &frame, err);
 }
 
-int export_put_usage(struct export_out *out, const struct usage_row *row, struct err *err)
+const uint8_t export_names[PERIOD_KINDS_END][PERIOD_NAMES] = {
+        [PERIOD_USAGE] = {1, 0, 2, 3, 4},       /* the model first */
+        [PERIOD_REVIEW] = {0, 1, 2, 3, 4},
+};
+
+int export_put_row(struct export_out *out, const struct period_row *row, struct err *err)
 {
         struct frame frame = {.count = 0};
 
-        add_u64(&frame, (uint64_t)row->hour_ms);
-        add_u64(&frame, (uint64_t)row->unit_ms);
-        add_text(&frame, row->model);
-        add_text(&frame, row->tenant);
-        add_text(&frame, row->class);
-        add_text(&frame, row->method);
-        add_text(&frame, row->bucket);
-        return put_frame(out, "USAG", &frame, err);
-}
-
-int export_put_review(struct export_out *out, const struct review_row *row, struct err *err)
-{
-        struct frame frame = {.count = 0};
-
-        add_u64(&frame, (uint64_t)row->day_ms);
+        add_u64(&frame, (uint64_t)row->start_ms);
         add_u64(&frame, (uint64_t)row->amount);
-        add_text(&frame, row->tenant);
-        add_text(&frame, row->class);
-        add_text(&frame, row->model);
-        add_text(&frame, row->measure);
-        add_text(&frame, row->detail);
-        return put_frame(out, "REVW", &frame, err);
+        for (unsigned n = 0; n < PERIOD_NAMES; n++)
+                add_text(&frame, row->names[export_names[row->kind][n]]);
+        return put_frame(out, row->kind == PERIOD_USAGE ? "USAG" : "REVW", &frame, err);
 }
 
 int export_put_key(struct export_out *out, const struct key_entry *entry, struct err *err)

@@ -8,15 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "store/period.h"
+
 struct err;
 struct key_entry;
 struct log_head;
 struct object;
 struct record;
-struct review_row;
 struct sealed_head;
 struct snapshot;
-struct usage_row;
 
 struct export_out {
         int (*write)(void *self, const void *bytes, size_t size, struct err *err);
@@ -24,6 +24,9 @@ struct export_out {
         crypto_generichash_state hash;          /* of all bytes so far */
         uint64_t frames;
 };
+
+/* Of a row's names, the one that comes n-th in its frame. */
+extern const uint8_t export_names[PERIOD_KINDS_END][PERIOD_NAMES];
 
 /* Each returns 0 or what `write` returned. */
 int export_put_start(struct export_out *out, struct err *err);
@@ -33,7 +36,6 @@ int export_put_snapshot(struct export_out *out, const struct snapshot *snapshot,
                         struct err *err);
 int export_put_chunk(struct export_out *out, const void *bytes, size_t size, struct err *err);
 int export_put_object(struct export_out *out, const struct object *object, struct err *err);
-int export_put_usage(struct export_out *out, const struct usage_row *row, struct err *err);
-int export_put_review(struct export_out *out, const struct review_row *row, struct err *err);
+int export_put_row(struct export_out *out, const struct period_row *row, struct err *err);
 int export_put_key(struct export_out *out, const struct key_entry *entry, struct err *err);
 int export_put_done(struct export_out *out, const struct log_head *head, struct err *err);

@@ -9,11 +9,10 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "store/bytes.h"
+#include "store/export_put.h"
 #include "store/keys.h"
 #include "store/objects.h"
 #include "store/prune.h"
-#include "store/review.h"
-#include "store/rollup.h"
 #include "store/snapshot.h"
 #include "store/snapshot_impl.h"
 #include "store/store_impl.h"
@@ -294,43 +293,36 @@ static int take_object(struct reader *in, struct bytes_in *bytes, struct err *er
         return in->sink->object ? in->sink->object(in->sink->self, &object, err) : 0;
 }
 
+static int take_row(struct reader *in, struct bytes_in *bytes, enum period_kind kind,
+                    struct err *err)
+{
+        struct period_row row = {.kind = kind, .start_ms = (int64_t)bytes_take_u64(bytes)};
+
+        row.amount = (int64_t)bytes_take_u64(bytes);
+        for (unsigned n = 0; n < PERIOD_NAMES; n++) {
+                unsigned slot = export_names[kind][n];
+                row.names[slot] = take_text(in, bytes, slot);
+        }
+        if (!is_over(bytes) || row.amount < 0)
+                return err_set(err, ERR_INPUT,
+                               "export: byte %" PRIu64 ": a row of %s that cannot be", in->at,
+                               period_word(kind));
+        if (period_check(&row, err) < 0)
+                return refuse_for(in, err);
+        if (!comes_after(in, row.start_ms, PERIOD_NAMES))
+                return err_set(err, ERR_INPUT, "export: byte %" PRIu64 ": rows of %s out of order",
+                               in->at, period_word(kind));
+        return in->sink->row ? in->sink->row(in->sink->self, &row, err) : 0;
+}
+
 static int take_usage(struct reader *in, struct bytes_in *bytes, struct err *err)
 {
-        struct usage_row row = {.hour_ms = (int64_t)bytes_take_u64(bytes)};
-
-        row.unit_ms = (int64_t)bytes_take_u64(bytes);
-        /* Slots in the order of the table's key: tenant before model. */
-        row.model = take_text(in, bytes, 1);
-        row.tenant = take_text(in, bytes, 0);
-        row.class = take_text(in, bytes, 2);
-        row.method = take_text(in, bytes, 3);
-        row.bucket = take_text(in, bytes, 4);
-        if (!is_over(bytes) || row.unit_ms < 0)
-                return refuse(in, err, "a row of usage that cannot be");
-        if (usage_check(&row, err) < 0)
-                return refuse_for(in, err);
-        if (!comes_after(in, row.hour_ms, 5))
-                return refuse(in, err, "rows of usage out of order");
-        return in->sink->usage ? in->sink->usage(in->sink->self, &row, err) : 0;
+        return take_row(in, bytes, PERIOD_USAGE, err);
 }
 
 static int take_review(struct reader *in, struct bytes_in *bytes, struct err *err)
 {
-        struct review_row row = {.day_ms = (int64_t)bytes_take_u64(bytes)};
-
-        row.amount = (int64_t)bytes_take_u64(bytes);
-        row.tenant = take_text(in, bytes, 0);
-        row.class = take_text(in, bytes, 1);
-        row.model = take_text(in, bytes, 2);
-        row.measure = take_text(in, bytes, 3);
-        row.detail = take_text(in, bytes, 4);
-        if (!is_over(bytes) || row.amount < 0)
-                return refuse(in, err, "a row of the review that cannot be");
-        if (review_check(&row, err) < 0)
-                return refuse_for(in, err);
-        if (!comes_after(in, row.day_ms, 5))
-                return refuse(in, err, "rows of the review out of order");
-        return in->sink->review ? in->sink->review(in->sink->self, &row, err) : 0;
+        return take_row(in, bytes, PERIOD_REVIEW, err);
 }
 
 static int take_key(struct reader *in, struct bytes_in *bytes, struct err *err)

@@ -13,9 +13,8 @@
 #include "base/mem.h"
 #include "store/keys.h"
 #include "store/objects.h"
+#include "store/period.h"
 #include "store/prune.h"
-#include "store/review.h"
-#include "store/rollup.h"
 #include "store/snapshot.h"
 #include "store/sql.h"
 #include "store/store_impl.h"
@@ -125,20 +124,12 @@ static int take_object(void *self, const struct object *object, struct err *err)
         return rc < 0 ? rc : object_put(import->store, object, err);
 }
 
-static int take_usage(void *self, const struct usage_row *row, struct err *err)
+static int take_row(void *self, const struct period_row *row, struct err *err)
 {
         struct import *import = self;
         int rc = open_transaction(import, err);
 
-        return rc < 0 ? rc : rollup_add(import->store, row, err);
-}
-
-static int take_review(void *self, const struct review_row *row, struct err *err)
-{
-        struct import *import = self;
-        int rc = open_transaction(import, err);
-
-        return rc < 0 ? rc : review_add(import->store, row, err);
+        return rc < 0 ? rc : period_add(import->store, row, err);
 }
 
 static int take_key(void *self, const struct key_entry *entry, struct err *err)
@@ -164,8 +155,7 @@ static int fill(struct store *store, FILE *file, struct log_head *ret_head, stru
 {
         struct import import = {.store = store};
         struct export_sink sink = {&import,    take_head,   take_record, take_snapshot,
-                                   take_chunk, take_object, take_usage,  take_review,
-                                   take_key};
+                                   take_chunk, take_object, take_row,    take_key};
         int rc = export_read(read_file, file, &sink, ret_head, err);
 
         if (rc == 0)

@@ -156,6 +156,42 @@ int log_hash_at(struct store *store, uint64_t seq, uint8_t ret_hash[STORE_HASH_B
         return rc;
 }
 
+static int time_of(struct store *store, uint64_t seq, int64_t *ret_at_ms, struct err *err)
+{
+        sqlite3_stmt *row;
+        int rc = store_statement(store, STATEMENT_RECORD_TIME, &row, err);
+
+        if (rc < 0)
+                return rc;
+        sql_bind_i64(row, 1, (int64_t)seq);
+        rc = sql_step(row, err);
+        if (rc == 0)
+                return err_set(err, ERR_IO, "%s: a record is missing: check the store",
+                               store_path(store));
+        if (rc > 0)
+                *ret_at_ms = sqlite3_column_int64(row, 0);
+        sql_reset(row);
+        return rc < 0 ? rc : 0;
+}
+
+int log_find_older(struct store *store, uint64_t low, uint64_t high, int64_t than_ms,
+                   uint64_t *ret_seq, struct err *err)
+{
+        while (low < high) {
+                uint64_t middle = low + (high - low + 1) / 2;
+                int64_t at_ms = 0;
+                int rc = time_of(store, middle, &at_ms, err);
+                if (rc < 0)
+                        return rc;
+                if (at_ms < than_ms)
+                        low = middle;
+                else
+                        high = middle - 1;
+        }
+        *ret_seq = low;
+        return 0;
+}
+
 int log_append(struct store *store, const struct record *record, struct log_head *head,
                struct err *err)
 {

@@ -64,6 +64,8 @@ int object_change_check(const struct object_change *change, struct err *err)
                 rc = text_check("object: detail", change->detail, OBJECT_DETAIL_MAX, err);
         if (rc == 0 && change->run)
                 rc = text_check("object: run", change->run, OBJECT_DETAIL_MAX, err);
+        if (rc == 0 && change->next_run)
+                rc = text_check("object: next run", change->next_run, OBJECT_DETAIL_MAX, err);
         return rc;
 }
 
@@ -120,6 +122,9 @@ static int change_runs(struct store *store, const struct object_change *change, 
                 rc = change_detail(store, STATEMENT_OBJECT_RUNS_KEEP, change, change->detail, err);
         if (rc == 0 && change->run)
                 rc = change_detail(store, STATEMENT_OBJECT_RUN_ADD, change, change->run, err);
+        if (rc == 0 && change->next_run)
+                rc = change_detail(store, STATEMENT_OBJECT_RUN_NEXT, change, change->next_run,
+                                   err);
         do {
                 if (rc == 0)
                         rc = change_detail(store, STATEMENT_OBJECT_RUNS_TRIM, change, NULL, err);
@@ -129,7 +134,7 @@ static int change_runs(struct store *store, const struct object_change *change, 
 
 int object_set(struct store *store, const struct object_change *change, struct err *err)
 {
-        bool has_runs = change->run || change->keeps_runs;
+        bool has_runs = change->run || change->next_run || change->keeps_runs;
         sqlite3_stmt *statement;
         int rc = has_runs ? change_runs(store, change, err) : 0;
 

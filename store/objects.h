@@ -60,6 +60,9 @@ struct object_change {
          * the detail, which is JSON then; "runs_ended" counts all that ever were. The newest
          * OBJECT_RUNS_MAX stay, or fewer, as long as the detail is within its bound. */
         const char *run;
+        /* The same kind of object: the next `run` that is put there gets its members, too. A newer
+         * one takes its place; a new detail lets go of it. */
+        const char *next_run;
         bool keeps_runs;                /* a new detail takes both along */
 };
 

@@ -9,9 +9,8 @@
 #include "base/mem.h"
 #include "store/log.h"
 #include "store/objects.h"
+#include "store/period.h"
 #include "store/prune.h"
-#include "store/review.h"
-#include "store/rollup.h"
 #include "store/snapshot.h"
 #include "store/sql.h"
 #include "store/store_impl.h"
@@ -76,43 +75,6 @@ int64_t retain_usage_from_ms(int64_t now_ms, uint32_t months)
 
 /* ---- records ---- */
 
-static int time_of(struct store *store, uint64_t seq, int64_t *ret_at_ms, struct err *err)
-{
-        sqlite3_stmt *row;
-        int rc = store_statement(store, STATEMENT_RECORD_TIME, &row, err);
-
-        if (rc < 0)
-                return rc;
-        sql_bind_i64(row, 1, (int64_t)seq);
-        rc = sql_step(row, err);
-        if (rc == 0)
-                return err_set(err, ERR_IO, "%s: a record is missing: check the store",
-                               store_path(store));
-        if (rc > 0)
-                *ret_at_ms = sqlite3_column_int64(row, 0);
-        sql_reset(row);
-        return rc < 0 ? rc : 0;
-}
-
-/* The last record of low + 1 ... high that is older; `low` when none is. Times never go back. */
-static int find_older(struct store *store, uint64_t low, uint64_t high, int64_t than_ms,
-                      uint64_t *ret_seq, struct err *err)
-{
-        while (low < high) {
-                uint64_t middle = low + (high - low + 1) / 2;
-                int64_t at_ms = 0;
-                int rc = time_of(store, middle, &at_ms, err);
-                if (rc < 0)
-                        return rc;
-                if (at_ms < than_ms)
-                        low = middle;
-                else
-                        high = middle - 1;
-        }
-        *ret_seq = low;
-        return 0;
-}
-
 /* Up to where they go: where the log was cut before, or further. */
 static int find_cut(const struct retain *retain, struct store *store, uint64_t *ret_seq,
                     struct err *err)
@@ -135,7 +97,7 @@ static int find_cut(const struct retain *retain, struct store *store, uint64_t *
         if (rc < 0)
                 return rc;
         mem_free(body);
-        return find_older(store, base.seq, newest.seq,
+        return log_find_older(store, base.seq, newest.seq,
                           newest.at_ms - retain->rules.record_days * DAY_MS, ret_seq, err);
 }
 
@@ -170,25 +132,17 @@ static int objects_step(struct retain *retain, struct store *store, struct err *
         return retain->kind < ARRAY_LEN(object_kinds);
 }
 
-static int usage_step(struct retain *retain, struct store *store, struct err *err)
+static int rows_step(struct retain *retain, struct store *store, enum period_kind kind,
+                     uint64_t *told, struct err *err)
 {
-        int64_t before_ms = retain_usage_from_ms(retain->rules.now_ms,
-                                                 retain->rules.usage_months);
-        int rc = rollup_forget(store, before_ms, retain->rules.rows_per_step, err);
+        uint32_t months = retain->rules.usage_months;
 
+        if (months == 0)
+                return 0;
+        int64_t before_ms = retain_usage_from_ms(retain->rules.now_ms, months);
+        int rc = period_forget(store, kind, before_ms, retain->rules.rows_per_step, err);
         if (rc >= 0)
-                retain->told.usage_rows += (uint64_t)sqlite3_changes64(store->db);
-        return rc;
-}
-
-static int review_step(struct retain *retain, struct store *store, struct err *err)
-{
-        int64_t before_ms = retain_usage_from_ms(retain->rules.now_ms,
-                                                 retain->rules.usage_months);
-        int rc = review_forget(store, before_ms, retain->rules.rows_per_step, err);
-
-        if (rc >= 0)
-                retain->told.review_rows += (uint64_t)sqlite3_changes64(store->db);
+                *told += (uint64_t)sqlite3_changes64(store->db);
         return rc;
 }
 
@@ -203,9 +157,9 @@ static int stage_step(struct retain *retain, struct store *store, struct err *er
         case STAGE_OBJECTS:
                 return retain->rules.object_days > 0 ? objects_step(retain, store, err) : 0;
         case STAGE_USAGE:
-                return retain->rules.usage_months > 0 ? usage_step(retain, store, err) : 0;
+                return rows_step(retain, store, PERIOD_USAGE, &retain->told.usage_rows, err);
         case STAGE_REVIEW:
-                return retain->rules.usage_months > 0 ? review_step(retain, store, err) : 0;
+                return rows_step(retain, store, PERIOD_REVIEW, &retain->told.review_rows, err);
         case STAGES_END:
                 break;
         }

@@ -2,8 +2,9 @@
  *
  * Not pure; threads as store.h says. The other half of usage by the hour (rollup.h), and as that:
  * rows come in batches (batch_add_review), in the same commit as a note that says up to when they
- * count, and add to what stands there. Table `review_days` and the views over it are documented in
- * docs/store.md, and so is what each measure counts; to the store they are words.
+ * count, and add to what stands there; period.h reads and forgets them. Table `review_days` and the
+ * views over it are documented in docs/store.md, and so is what each measure counts; to the store
+ * they are words.
  */
 #pragma once
 
@@ -21,15 +22,6 @@ struct review_row {
         const char *detail;             /* a gate, a cause ...; "" where there is one sum only */
         int64_t amount;                 /* to add; the sum may not fall below 0 */
 };
-
-/* Removes whole days before `before_ms`, at most `rows_max` rows. 1: there may be more; 0: none is
- * left; -ERR_IO, -ERR_NOMEM. A chore (writer.h). */
-int review_forget(struct store *store, int64_t before_ms, uint32_t rows_max, struct err *err);
-
-/* Row by row, in order of the key. Names live for the call. A visit that returns non-zero ends it,
- * and that is returned. */
-typedef int review_visit(void *self, const struct review_row *row, struct err *err);
-int review_each(struct store *store, review_visit *visit, void *self, struct err *err);
 
 /* Sums of rows that are alike in what is asked for. */
 struct review_query {

@@ -1,8 +1,8 @@
 /* rollup.h - usage by the hour, kept long after the records it was made from.
  *
  * Not pure; threads as store.h says. Rows come in batches (batch_add_usage), in the same commit as
- * the facts they follow from, and add to what stands there: each counts once. Table `usage_hours`
- * and the views over it are documented in docs/store.md.
+ * the facts they follow from, and add to what stands there: each counts once; period.h reads and
+ * forgets them. Table `usage_hours` and the views over it are documented in docs/store.md.
  *
  * Amounts are whole unit-milliseconds. One row of one hour stays far below int64 (100,000 devices:
  * 4.5e16); a sum over months of a large pool may not, and SQL then says "integer overflow": sum
@@ -29,15 +29,6 @@ struct usage_row {
         const char *bucket;
         int64_t unit_ms;                /* to add; the sum may not fall below 0 */
 };
-
-/* Removes whole hours before `before_ms`, at most `rows_max` rows. 1: there may be more; 0: none is
- * left; -ERR_IO, -ERR_NOMEM. A chore (writer.h). */
-int rollup_forget(struct store *store, int64_t before_ms, uint32_t rows_max, struct err *err);
-
-/* Row by row, in order of the key. Names live for the call. A visit that returns non-zero ends it,
- * and that is returned. */
-typedef int rollup_visit(void *self, const struct usage_row *row, struct err *err);
-int rollup_each(struct store *store, rollup_visit *visit, void *self, struct err *err);
 
 /* Sums of rows that are alike in what is asked for. */
 struct rollup_query {

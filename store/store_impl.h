@@ -9,11 +9,9 @@
 #include "store/store.h"
 
 struct key_entry;
-struct review_row;
 struct sealed_head;
 struct sqlite3;
 struct sqlite3_stmt;
-struct usage_row;
 struct vfs_count;
 
 /* Of a row of objects, in the order that object_read_row() takes. */
@@ -96,13 +94,19 @@ struct vfs_count;
                             "   '$.runs_ended', json_extract(detail, '$.runs_ended'),"           \
                             "   '$.runs', json_extract(detail, '$.runs'))"                       \
                             "  ELSE ?3 END WHERE kind = ?1 AND id = ?2")                         \
-        X(OBJECT_RUN_ADD, "UPDATE objects SET detail = (SELECT json_set(was,"                    \
+        X(OBJECT_RUN_ADD, "UPDATE objects SET detail = (SELECT json_set("                        \
+                          "  json_remove(was, '$.next_run'),"                                    \
                           "  '$.runs_ended', 1 + coalesce(json_extract(was, '$.runs_ended'), 0),"\
                           "  '$.runs', json_insert(coalesce(json_extract(was, '$.runs'), '[]'),"  \
-                          "                        '$[#]', json(?3)))"                           \
+                          "   '$[#]', json_patch(json(?3),"                                      \
+                          "                      coalesce(json_extract(was, '$.next_run'),"      \
+                          "                               '{}'))))"                              \
                           " FROM (SELECT CASE WHEN json_valid(detail) THEN detail ELSE '{}' END" \
                           "       AS was))"                                                      \
                           " WHERE kind = ?1 AND id = ?2")                                        \
+        X(OBJECT_RUN_NEXT, "UPDATE objects SET detail = json_set("                               \
+                           " CASE WHEN json_valid(detail) THEN detail ELSE '{}' END,"            \
+                           " '$.next_run', json(?3)) WHERE kind = ?1 AND id = ?2")               \
         X(OBJECT_RUNS_TRIM, "UPDATE objects SET detail = json_remove(detail, '$.runs[0]')"       \
                             " WHERE kind = ?1 AND id = ?2 AND CASE WHEN json_valid(detail) THEN" \
                             "  json_array_length(detail, '$.runs') >"                            \
@@ -183,13 +187,9 @@ int prune_add_head(struct store *store, const struct sealed_head *head, struct e
 int keys_add(struct store *store, const struct key_entry *entry, struct err *err);
 /* Removes at most `rows_max` whose time is over. */
 int keys_forget(struct store *store, int64_t now_ms, uint32_t rows_max, struct err *err);
-int review_add(struct store *store, const struct review_row *row, struct err *err);
-int rollup_add(struct store *store, const struct usage_row *row, struct err *err);
 
 /* Bounds and UTF-8 of what a batch or an import brings; -ERR_INPUT. */
 int object_check(const struct object *object, struct err *err);
 int object_change_check(const struct object_change *change, struct err *err);
 int key_check(const struct key_entry *entry, struct err *err);
-int review_check(const struct review_row *row, struct err *err);
-int usage_check(const struct usage_row *row, struct err *err);
 int text_check(const char *what, const char *text, size_t bytes_max, struct err *err);

@@ -102,19 +102,14 @@ static struct entry *find(const struct sums *sums, uint64_t hash, const uint8_t 
 
 static int grow(struct sums *sums, struct err *err)
 {
-        uint32_t room = sums->room ? sums->room * 2 : ROOM_FIRST;
-        struct entry *grown;
-
         if (sums->count == SUMS_MAX)
                 return err_set(err, ERR_RANGE, "more than %u sums: ask for less time, or by less",
                                SUMS_MAX);
-        if (sums->count < sums->room)
-                return 0;
-        grown = mem_resize(sums->entries, sums->room, room, sizeof *grown);
+        struct entry *grown = mem_grow(sums->entries, sums->count, &sums->room, ROOM_FIRST,
+                                       sizeof *grown);
         if (!grown)
                 return err_set(err, ERR_NOMEM, "out of memory");
         sums->entries = grown;
-        sums->room = room;
         return 0;
 }
 

@@ -169,9 +169,8 @@ def a_full_disk_is_told(berthd, folder):
             taken += 1
         limit_of(it.process, 1)         # not even the small write of a new try has room
         until(lambda: ask(it.path, "/healthz")[0] == 503, "health says that the store has failed")
-        read = lambda: ask(it.path, "/v1/workloads?limit=1000")[1].get("workloads")
-        until(read, "reads go on")      # one at the moment of the failure was seen to be refused
-        expect(len(read()) == taken, "what was not acknowledged is shown")
+        expect(len(ask(it.path, "/v1/workloads?limit=1000")[1]["workloads"]) == taken,
+               "what was not acknowledged is shown")
         until(lambda: "store failed: " in it.words(), "the log says that the store failed")
         said = it.words().count("store failed: ")
         time.sleep(1.5)                 # it tries every second
@@ -184,9 +183,44 @@ def a_full_disk_is_told(berthd, folder):
         expect(taken > 0 and {f"w{n}" for n in range(taken)} <= names, "acknowledged work is lost")
 
 
+def reads_go_on(berthd, folder):
+    """Through every failure of the store and every time that it works again."""
+    refused, answered, ended = [], [0, 0], threading.Event()
+
+    def read(path, reader):
+        connection = Connection(path)
+        while not ended.is_set():
+            for what in ("/v1/workloads", "/v1/pool", "/v1/queue"):
+                status, answer = call(connection, "GET", what)
+                answered[reader] += status == 200
+                if status != 200 and len(refused) < 10:
+                    refused.append((what, status, answer))
+        connection.close()
+
+    with Service(berthd, folder, "--requests-per-s", "0",
+                 "--listen", f"unix:{folder}/s",
+                 preexec_fn=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN)) as it:
+        it.until_ready()
+        readers = [threading.Thread(target=read, args=(it.path, n)) for n in range(2)]
+        for reader in readers:
+            reader.start()
+        for _ in range(3):
+            # Its log has room, and the store's has none.
+            for limit, words in ((8192, "store failed: "), (resource.RLIM_INFINITY, "works again")):
+                said = it.words().count(words)
+                resource.prlimit(it.process.pid, resource.RLIMIT_FSIZE,
+                                 (limit, resource.RLIM_INFINITY))
+                until(lambda: it.words().count(words) > said, f"it says '{words}'")
+        ended.set()
+        for reader in readers:
+            reader.join(WAIT_S)
+        expect(min(answered) > 10, f"hardly a read was answered: {answered}")
+        expect(not refused, f"reads were refused: {refused}")
+
+
 def main(berthd):
     stories = ((a_socket_is_taken_over, False), (a_socket_is_taken_over, True),
-               (it_tells_the_manager,), (a_full_disk_is_told,))
+               (it_tells_the_manager,), (a_full_disk_is_told,), (reads_go_on,))
     for story, *rest in stories:
         with tempfile.TemporaryDirectory() as folder:
             story(berthd, folder, *rest)

@@ -108,6 +108,9 @@ def story_agent_away_for_long(programs, folder):
         it.submit("next", devices=2)
         check(it.wait_said("next", "start")[0][3] == node, "the node does not take work again")
         check(it.row("lost")["state"] == "running", "the second run was ended too")
+        stop = it.row("lost")["last_stop"]
+        check(stop["cause"] == "lost" and stop["node"] == node and f"with node {node}" in
+              stop["text"], f"it is not told with which node it was lost: {stop}")
 
 
 def story_lost_answer(programs, folder):

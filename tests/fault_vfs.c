@@ -38,7 +38,6 @@ struct node {
         unsigned shared, opens;         /* locks and handles */
         const void *reserved, *pending_by, *exclusive;
         void *regions[REGIONS_MAX];     /* the shared memory of a main file */
-        int region_size;
         unsigned shm_shared[SHM_LOCKS];
         const void *shm_exclusive[SHM_LOCKS];
 };

@@ -62,12 +62,13 @@ class Connection(http.client.HTTPConnection):
 
 
 def call(connection, method, path, body=None, headers=None):
-    """Status and decoded body. OSError or HTTPException where there was no answer."""
-    text = json.dumps(body) if body is not None else None
+    """Status and decoded body. OSError or HTTPException where there was no answer. A text is sent
+    as it is, a YAML document; anything else as JSON."""
     headers = dict(headers or {})
-    if text:
+    if body is not None and not isinstance(body, str):
+        body = json.dumps(body)
         headers["Content-Type"] = "application/json"
-    connection.request(method, path, text, headers)
+    connection.request(method, path, body, headers)
     answer = connection.getresponse()
     data = answer.read()
     return answer.status, json.loads(data) if data else None

@@ -1,6 +1,6 @@
 """A whole pool of real processes: berthd, a berth-agent for each node, and the work they start.
 
-For e2e.py and live_hour.py. The devices are simulated; all else is what users have. Work
+For e2e.py, live_hour.py and others. The devices are simulated; all else is what users have. Work
 carries JOBS in its environment, a folder of the pool: that is how what is left of it is found.
 """
 import http.client
@@ -70,7 +70,7 @@ class Child:
 
 
 class Pool:
-    """`folder` gets all files; `nodes` are those that get an agent."""
+    """`folder` gets all files; `nodes` are those that get an agent; no `policy`: none is named."""
 
     def __init__(self, programs, folder, pool, policy, nodes, *options):
         self.programs, self.folder = programs, folder
@@ -80,10 +80,11 @@ class Pool:
         self.jobs = os.path.join(folder, "jobs")        # what jobs write
         os.makedirs(self.jobs, exist_ok=True)
         self.write("pool.yaml", pool)
-        self.write("policy.yaml", policy)
+        if policy:
+            options = ("--policy", self.write("policy.yaml", policy), *options)
         self.berthd = Child(self.path("berthd.log"), [
             programs["berthd"], "--store", self.store, "--listen", self.url,
-            "--pool", self.path("pool.yaml"), "--policy", self.path("policy.yaml"), *options])
+            "--pool", self.path("pool.yaml"), *options])
         self.agents = {node: Child(self.path(f"agent-{node}.log"), [
             programs["berth-agent"], "--url", self.url, "--node", node, "--pool",
             self.path("pool.yaml"), "--state", self.path(f"agent-{node}"), "--runs-as", "self",

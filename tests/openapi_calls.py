@@ -236,6 +236,7 @@ def see_workloads(berthd, ids):
     berthd.ask("getLogs", 404, path={"id": ids["runs"]})
     berthd.ask("postAttach", 409, path={"id": ids["runs"]}, body={})
     berthd.ask("getQueue")
+    berthd.ask("getQueue", query={"at": "now"})
     berthd.ask("getQueue", query={"tenant": "alpha", "limit": 1})
     berthd.ask("getQueue", 400, query={"limit": 1001})
 
@@ -391,6 +392,8 @@ def tokens(berthd):
     made = [berthd.ask("postToken", 201, headers={"Idempotency-Key": "vera"}, body=wish)
             for _ in range(2)]
     berthd.ask("postToken", 201, body={"role": "agent", "node": "gpu-01"})
+    berthd.ask("postToken", 201, body={"role": "agent", "nodes": "gpu-[01-02]"})
+    berthd.ask("postToken", 404, body={"role": "agent", "nodes": "gpu-[01-99]"})
     berthd.ask("postToken", 400, body={"role": "king"})
     berthd.ask("postToken", 400, body={**wish, "tenant": "zebra"})  # which vera is not of
     last = berthd.ask("postToken", 201, body=wish)["id"]
@@ -456,6 +459,9 @@ def events(berthd, headers, wanted):
     connection.close()
     berthd.called.add(("getEvents", True))
     berthd.ask("getEvents", 400, query={"after": "last"})
+    berthd.ask("getEvents", 400, query={"from": "soon"})
+    for name in ("getUsage", "getReview"):
+        berthd.ask(name, query={"from": "-7d", "until": "now"})
 
 
 def played(berthd, root):

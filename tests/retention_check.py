@@ -9,18 +9,14 @@ prune, and nothing else is. berthd is killed and started in between; its own --k
 leave nothing.
 """
 import json
-import os
 import re
 import signal
 import sqlite3
-import subprocess
 import sys
 import tempfile
-import time
 
-from kill_daemon import Connection
+from live_pool import Pool, until
 
-WAIT_S = 60
 DAY_MS = 86400000
 POOL = """kind: Pool
 name: kept
@@ -44,58 +40,16 @@ def expect(holds, words):
         sys.exit(f"not so: {words}")
 
 
-class Kept:
+class Kept(Pool):
     def __init__(self, berthd, berth, folder):
-        self.berthd, self.berth, self.folder = berthd, berth, folder
-        self.socket, self.store = f"{folder}/s", f"{folder}/pool.db"
-        self.process, self.ids = None, {}
-        with open(f"{folder}/pool.yaml", "w", encoding="utf-8") as file:
-            file.write(POOL)
-
-    def ask(self, method, path, body=None):
-        connection = Connection(self.socket)
-        connection.request(method, path, body=body)
-        answer = connection.getresponse()
-        text = answer.read()
-        connection.close()
-        return answer.status, json.loads(text) if text else None
+        super().__init__({"berthd": berthd, "berth": berth, "berth-agent": ""}, folder, POOL, None,
+                         (), "--simulate", "--no-worker", "--tick", "100ms", "--nodes-max", "16",
+                         "--workloads-max", "100")
+        self.usual, self.ids = self.berthd.command, {}
 
     def start(self, *options):
-        with open(f"{self.folder}/log", "wb") as log:
-            self.process = subprocess.Popen(
-                [self.berthd, "--store", self.store, "--listen", f"unix:{self.socket}",
-                 "--simulate", "--no-worker", "--tick", "100ms", "--pool",
-                 f"{self.folder}/pool.yaml", "--nodes-max", "16", "--workloads-max", "100",
-                 *options], stderr=log)
-        self.until(self.is_ready, "it answers")
-
-    def is_ready(self):
-        expect(self.process.poll() is None, f"it runs: {self.words()}")
-        try:
-            return self.ask("GET", "/readyz")[0] == 200
-        except OSError:
-            return False
-
-    def end(self, number):
-        self.process.send_signal(number)
-        self.process.wait(WAIT_S)
-        self.process = None
-
-    def words(self):
-        with open(f"{self.folder}/log", encoding="utf-8") as file:
-            return file.read()
-
-    def until(self, look, words):
-        end = time.monotonic() + WAIT_S
-        while not look():
-            expect(time.monotonic() < end, words)
-            time.sleep(0.02)
-
-    def run(self, *args):
-        done = subprocess.run([self.berth, *args], capture_output=True, text=True, timeout=WAIT_S,
-                              env=dict(os.environ, BERTH_URL=f"unix:{self.socket}"), check=False)
-        expect(done.returncode == 0, f"berth {args}: {done.stderr}")
-        return done.stdout
+        self.berthd.command = [*self.usual, *options]
+        self.start_berthd()
 
     def put(self, retention):
         status, answer = self.ask("PUT", "/v1/policy", POLICY + retention)
@@ -105,9 +59,12 @@ class Kept:
     def pruned(self, revision, ended):
         """After two more prunes by that revision: the first has ended, as chores go one by one."""
         line = f"removing what is old: .* ended={ended} .* policy={revision}$"
-        count = lambda: len(re.findall(line, self.words(), re.MULTILINE))
+
+        def count():
+            with open(self.berthd.log, encoding="utf-8") as log:
+                return len(re.findall(line, log.read(), re.MULTILINE))
         before = count()
-        self.until(lambda: count() >= before + 3, f"prunes: {line}\n{self.words()}")
+        until(lambda: count() >= before + 3, f"it prunes: {line}")
 
     def known(self):
         return {name for name, number in self.ids.items()
@@ -126,8 +83,8 @@ class Kept:
             expect(status == 201, answer)
             self.ids[name] = answer["id"]
         for number in self.ids.values():
-            self.until(lambda: self.ask("GET", f"/v1/workloads/{number}")[1]["state"] ==
-                       "succeeded", f"{number} ends")
+            until(lambda: self.ask("GET", f"/v1/workloads/{number}")[1]["state"] ==
+                  "succeeded", f"{number} ends")
 
     def date_back(self):
         base = sqlite3.connect(self.store)
@@ -154,27 +111,27 @@ def story(it):
     what_cannot_be_is_refused(it)
     for_ever = it.put("retention: {ended: unlimited}\n")
     it.work()
-    it.end(signal.SIGKILL)
+    it.kill_berthd(signal.SIGKILL)
     it.date_back()
     often = ("--prune-every-for-tests", "100ms", "--keep-ended", "1")
     it.start(*often)
     it.check(for_ever, "unlimited", "d60", "d40", "d20", "d0")
     it.check(it.put("retention: {ended: 50d}\n"), "50d", "d40", "d20", "d0")
-    it.run("policy", "rollback", str(months))
+    it.berth("policy", "rollback", str(months))
     back = it.ask("GET", "/v1/pool")[1]
     expect(back["retention"] == {"records": "30d", "ended": "30d", "review": "24mo",
                                  "by_policy": ["ended", "review"]}, back["retention"])
-    shown = it.run("policy", "show")
+    shown = it.berth("policy", "show")
     expect("# kept: records 30d, ended 30d (policy), review 24mo (policy)\n" in shown, shown)
     expect("\nretention: {ended: 30d, review: 2y}\n" in shown, shown)
-    shown = json.loads(it.run("policy", "show", "--json"))
+    shown = it.json("policy", "show")
     expect(shown["retention"] == back["retention"], shown)
     it.check(back["policy_revision"], "30d", "d20", "d0")
-    it.end(signal.SIGKILL)
+    it.kill_berthd(signal.SIGKILL)
     it.start(*often)
     it.check(back["policy_revision"], "30d", "d20", "d0")
     it.check(it.put(""), "1d", "d0")    # it says nothing: as berthd was started
-    it.end(signal.SIGTERM)
+    it.kill_berthd(signal.SIGTERM)
 
 
 def main(berthd, berth):
@@ -183,9 +140,7 @@ def main(berthd, berth):
         try:
             story(it)
         finally:
-            if it.process and it.process.poll() is None:
-                it.process.kill()
-                it.process.wait()
+            it.end()
     print("what is kept follows the policy: put, rolled back, and after kills")
 
 

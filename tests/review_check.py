@@ -17,12 +17,11 @@ import os
 import random
 import signal
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import time
 
-from kill_daemon import Connection
+from live_pool import Pool
 
 UNITS = 126000
 DAY = 86400000
@@ -53,48 +52,15 @@ RESERVED_TENANT, RESERVED_UNITS = 2, 4 * UNITS
 
 # ---- the story ----
 
-class Story:
+class Story(Pool):
     def __init__(self, berthd, folder, seed):
-        self.berthd, self.folder, self.random = berthd, folder, random.Random(seed)
-        self.socket, self.store = f"{folder}/s", f"{folder}/pool.db"
-        self.process, self.ids = None, []
         day = int(time.time()) // 86400 * 86400
         stamp = lambda at: time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(at))
-        policy = POLICY % (stamp(day - 86400), stamp(day + 3 * 86400))
-        for name, text in (("pool.yaml", POOL), ("policy.yaml", policy)):
-            with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
-                file.write(text)
-
-    def ask(self, method, path, body=None):
-        connection = Connection(self.socket)
-        connection.request(method, path, body=body)
-        answer = connection.getresponse()
-        text = answer.read()
-        connection.close()
-        return answer.status, json.loads(text) if text else None
-
-    def start(self):
-        with open(f"{self.folder}/log", "ab") as log:
-            self.process = subprocess.Popen(
-                [self.berthd, "--store", self.store, "--listen", f"unix:{self.socket}",
-                 "--simulate", "--tick", "100ms", "--pool", f"{self.folder}/pool.yaml",
-                 "--policy", f"{self.folder}/policy.yaml", "--nodes-max", "16",
-                 "--workloads-max", "1000", "--snapshot-every", "100"], stderr=log)
-        for _ in range(3000):
-            try:
-                if self.ask("GET", "/readyz")[0] == 200:
-                    return
-            except OSError:
-                pass
-            if self.process.poll() is not None:
-                break
-            time.sleep(0.02)
-        with open(f"{self.folder}/log", encoding="utf-8", errors="replace") as log:
-            sys.exit(f"berthd does not answer: {log.read()[-2000:]}")
-
-    def end(self, number):
-        self.process.send_signal(number)
-        self.process.wait(timeout=60)
+        super().__init__({"berthd": berthd, "berth": "", "berth-agent": ""}, folder, POOL,
+                         POLICY % (stamp(day - 86400), stamp(day + 3 * 86400)), (), "--simulate",
+                         "--tick", "100ms", "--nodes-max", "16", "--workloads-max", "1000",
+                         "--snapshot-every", "100")
+        self.random, self.ids = random.Random(seed), []
 
     def submit(self):
         draw = self.random
@@ -291,10 +257,10 @@ def compare(counted, stored):
 
 def tell(story, rounds, seed):
     for number in range(rounds):
-        story.start()
+        story.start_berthd()
         story.live(25)
         last = number == rounds - 1
-        story.end(signal.SIGTERM if last or number % 4 == 2 else signal.SIGKILL)
+        story.kill_berthd(signal.SIGTERM if last or number % 4 == 2 else signal.SIGKILL)
         if number % 2 == 1 and not last:
             story.lose_snapshots()
         counted, stored = read_store(story.store)
@@ -315,9 +281,7 @@ def run(berthd, rounds, seed):
         try:
             tell(story, rounds, seed)
         finally:
-            if story.process and story.process.poll() is None:
-                story.process.kill()
-                story.process.wait()
+            story.end()
 
 
 def self_test():

@@ -9,9 +9,12 @@ the exit status is 1 when anything failed. A build that fails counts as one fail
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
+import zlib
 
 SETUP = {
     "gcc": [],
@@ -34,13 +37,24 @@ def build(compiler, folder):
     return subprocess.run(["ninja", "-C", folder, "--quiet"]).returncode == 0
 
 
+def scratch(folder):
+    """Where the tests of that build write: cleared first, since who is killed leaves things behind.
+    Not in the build folder: sockets lie there, whose paths must be short."""
+    number = zlib.crc32(f"{os.getuid()} {os.path.abspath(folder)}".encode())
+    path = os.path.join(tempfile.gettempdir(), f"berth-test-{number:08x}")
+    shutil.rmtree(path, ignore_errors=True)
+    os.makedirs(path, mode=0o755, exist_ok=True)
+    return path
+
+
 def run(folder):
     """One record per test, as meson logs them."""
+    environment = dict(os.environ, TMPDIR=scratch(folder))
     log = os.path.join(folder, "meson-logs", "testlog.json")
     if os.path.exists(log):
         os.remove(log)
     subprocess.run(["meson", "test", "-C", folder, "--no-rebuild", "--quiet"],
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                   env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     if not os.path.exists(log):
         return []
     with open(log, encoding="utf-8") as file:

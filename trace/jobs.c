@@ -44,18 +44,15 @@ static int check_name(const struct names *list, const char *name, struct err *er
 
 static int grow_names(struct names *list, struct err *err)
 {
-        uint32_t room = *list->room ? 2 * *list->room : 16;
-
         if (*list->count < *list->room)
                 return 0;
         if (*list->count >= JOBS_NAMES_MAX)
                 return err_set(err, ERR_RANGE, "there are more than %d different %s names",
                                JOBS_NAMES_MAX, list->what);
-        char *grown = mem_resize(list->names, *list->room, room, list->width);
+        char *grown = mem_grow(list->names, *list->count, list->room, 16, list->width);
         if (!grown)
                 return err_set(err, ERR_NOMEM, "out of memory");
         list->names = grown;
-        *list->room = room;
         return 0;
 }
 
@@ -124,14 +121,10 @@ int jobs_add(struct jobs *jobs, const struct job *job, struct err *err)
         if (jobs->count >= JOBS_MAX)
                 return err_set(err, ERR_RANGE,
                                "there are more than %d jobs; take a shorter history", JOBS_MAX);
-        if (jobs->count == jobs->room) {
-                size_t room = jobs->room ? 2 * jobs->room : 1024;
-                struct job *grown = mem_resize(jobs->items, jobs->room, room, sizeof *grown);
-                if (!grown)
-                        return err_set(err, ERR_NOMEM, "out of memory");
-                jobs->items = grown;
-                jobs->room = room;
-        }
+        struct job *grown = mem_grow(jobs->items, jobs->count, &jobs->room, 1024, sizeof *grown);
+        if (!grown)
+                return err_set(err, ERR_NOMEM, "out of memory");
+        jobs->items = grown;
         jobs->items[jobs->count++] = *job;
         return 0;
 }

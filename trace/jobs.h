@@ -47,7 +47,8 @@ struct job {
 /* In order of submission, then of the file. */
 struct jobs {
         struct job *items;
-        size_t count, room;
+        size_t count;
+        uint32_t room;
         char (*tenants)[TENANT_PATH_MAX];       /* paths, in order of first appearance */
         uint32_t tenants_count, tenants_room;
         char (*classes)[TENANCY_WORD_MAX];

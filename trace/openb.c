@@ -56,9 +56,10 @@ static const struct csv_column pod_columns[POD_COLUMNS] = {
 struct rows {
         void *rows;
         size_t count;
-        size_t room;
+        uint32_t room;
         size_t row_bytes;
         struct arena *arena;
+        struct map seen;                /* names, of what may be there once only */
 };
 
 static int fail_nomem(const struct csv *csv, struct err *err)
@@ -74,14 +75,10 @@ static int add_row(struct rows *rows, const struct csv *csv, const void *row, st
 {
         if (rows->count >= OPENB_ROWS_MAX)
                 return csv_fail_row(csv, err, "the list has more than %d rows", OPENB_ROWS_MAX);
-        if (rows->count == rows->room) {
-                size_t room = rows->room ? 2 * rows->room : 1024;
-                void *grown = mem_resize(rows->rows, rows->room, room, rows->row_bytes);
-                if (!grown)
-                        return fail_nomem(csv, err);
-                rows->rows = grown;
-                rows->room = room;
-        }
+        void *grown = mem_grow(rows->rows, rows->count, &rows->room, 1024, rows->row_bytes);
+        if (!grown)
+                return fail_nomem(csv, err);
+        rows->rows = grown;
         memcpy((char *)rows->rows + rows->count * rows->row_bytes, row, rows->row_bytes);
         rows->count++;
         return 0;
@@ -113,18 +110,18 @@ static int read_text(struct rows *rows, const struct csv *csv, unsigned column, 
 
 /* Puts the row's name in the set; -ERR_INPUT when it stands there already. The map's key is the
  * name's hash, moved on by one while another name has it. */
-static int check_unique(struct map *seen, const struct rows *rows, const struct csv *csv,
-                        const char *name, struct err *err)
+static int check_unique(struct rows *rows, const struct csv *csv, const char *name,
+                        struct err *err)
 {
         const struct openb_node *nodes = rows->rows;
         uint64_t key = XXH3_64bits(name, strlen(name));
-        for (uint32_t at; (at = map_get(seen, key)) != MAP_NONE; key++)
+        for (uint32_t at; (at = map_get(&rows->seen, key)) != MAP_NONE; key++)
                 if (str_equal(nodes[at].name, name)) {
                         char show[STR_SHOW_MAX];
                         return csv_fail(csv, NODE_SN, err, "'%s' stands here a second time; give "
                                         "each node its own name", str_show(name, show));
                 }
-        if (map_set(seen, key, (uint32_t)rows->count) < 0)
+        if (map_set(&rows->seen, key, (uint32_t)rows->count) < 0)
                 return fail_nomem(csv, err);
         return 0;
 }
@@ -145,9 +142,9 @@ static int check_model(const struct csv *csv, const char *model, struct err *err
         return 0;
 }
 
-static int read_node(struct rows *rows, struct map *seen, const struct csv *csv,
-                     const struct openb_node *last, struct err *err)
+static int read_node(struct rows *rows, const struct csv *csv, const void *before, struct err *err)
 {
+        const struct openb_node *last = before;
         struct openb_node node = {.line = csv_line(csv)};
         int rc;
         if ((rc = read_text(rows, csv, NODE_SN, 1, OPENB_NAME_MAX, NULL, &node.name, err)) < 0 ||
@@ -157,7 +154,7 @@ static int read_node(struct rows *rows, struct map *seen, const struct csv *csv,
             (rc = read_text(rows, csv, NODE_MODEL, 0, OPENB_MODEL_MAX, last ? last->model : NULL,
                             &node.model, err)) < 0 ||
             (rc = check_model(csv, node.model, err)) < 0 ||
-            (rc = check_unique(seen, rows, csv, node.name, err)) < 0)
+            (rc = check_unique(rows, csv, node.name, err)) < 0)
                 return rc;
         if (node.gpu_count > 0 && node.model[0] == '\0')
                 return csv_fail(csv, NODE_MODEL, err,
@@ -203,12 +200,10 @@ static int read_time(const struct csv *csv, unsigned column, int64_t *ret_time_s
         return csv_i64(csv, column, 0, OPENB_TIME_S_MAX, ret_time_s, err);
 }
 
-static int read_pod(struct rows *rows, const struct csv *csv, const struct openb_pod *last,
-                    struct err *err)
+static int read_pod(struct rows *rows, const struct csv *csv, const void *before, struct err *err)
 {
         static const struct openb_pod none = {0};
-        if (!last)
-                last = &none;
+        const struct openb_pod *last = before ? before : &none;
         struct openb_pod pod = {0};
         int rc;
         if ((rc = read_text(rows, csv, POD_NAME, 1, OPENB_NAME_MAX, NULL, &pod.name, err)) < 0 ||
@@ -231,88 +226,75 @@ static int read_pod(struct rows *rows, const struct csv *csv, const struct openb
         return add_row(rows, csv, &pod, err);
 }
 
-static int rows_init(struct rows *rows, const char *name, size_t row_bytes, struct err *err)
-{
-        *rows = (struct rows){.row_bytes = row_bytes, .arena = arena_new(0, 0)};
-        if (!rows->arena)
-                return err_set(err, ERR_NOMEM, "%s: out of memory", name);
-        return 0;
-}
-
 static void rows_done(struct rows *rows)
 {
         mem_free(rows->rows);
         arena_free(rows->arena);
+        map_done(&rows->seen);
         *rows = (struct rows){0};
 }
 
-static int fail_no_rows(const struct csv *csv, struct err *err)
+/* Reads a row and adds it; `before` is the row before it, NULL at the first. */
+typedef int read_row(struct rows *rows, const struct csv *csv, const void *before,
+                     struct err *err);
+
+static int read_rows(struct rows *rows, struct csv *csv, read_row *read, struct err *err)
 {
-        return csv_fail_row(csv, err, "no row follows the first line; the list is empty");
+        int rc;
+
+        while ((rc = csv_next(csv, err)) > 0) {
+                const char *all = rows->rows;
+                rc = read(rows, csv, all ? all + (rows->count - 1) * rows->row_bytes : NULL, err);
+                if (rc < 0)
+                        return rc;
+        }
+        if (rc == 0 && rows->count == 0)
+                rc = csv_fail_row(csv, err, "no row follows the first line; the list is empty");
+        return rc;
+}
+
+static int parse(const char *name, const char *bytes, size_t size, const struct csv_column *columns,
+                 size_t columns_count, read_row *read, struct rows *rows, struct err *err)
+{
+        assert(name);
+
+        struct csv *csv = NULL;
+        rows->arena = arena_new(0, 0);
+        map_init(&rows->seen, OPENB_ROWS_MAX);
+        int rc = rows->arena ? csv_new(name, bytes, size, columns, columns_count, &csv, err)
+                             : err_set(err, ERR_NOMEM, "%s: out of memory", name);
+        if (rc == 0)
+                rc = read_rows(rows, csv, read, err);
+        csv_free(csv);
+        if (rc < 0)
+                rows_done(rows);
+        return rc;
 }
 
 int openb_nodes_parse(const char *name, const char *bytes, size_t size,
                       struct openb_nodes *ret_nodes, struct err *err)
 {
-        assert(name);
+        struct rows rows = {.row_bytes = sizeof(struct openb_node)};
+        int rc = parse(name, bytes, size, node_columns, NODE_COLUMNS, read_node, &rows, err);
 
-        struct csv *csv = NULL;
-        struct map seen;
-        map_init(&seen, OPENB_ROWS_MAX);
-        struct rows rows;
-        int rc = rows_init(&rows, name, sizeof(struct openb_node), err);
-        if (rc == 0)
-                rc = csv_new(name, bytes, size, node_columns, NODE_COLUMNS, &csv, err);
         if (rc < 0)
-                goto out;
-        while ((rc = csv_next(csv, err)) > 0) {
-                const struct openb_node *all = rows.rows;
-                rc = read_node(&rows, &seen, csv, rows.count > 0 ? &all[rows.count - 1] : NULL,
-                               err);
-                if (rc < 0)
-                        goto out;
-        }
-        if (rc == 0 && rows.count == 0)
-                rc = fail_no_rows(csv, err);
-        if (rc == 0) {
-                *ret_nodes = (struct openb_nodes){rows.rows, rows.count, rows.arena};
-                rows = (struct rows){0};
-        }
-out:
-        csv_free(csv);
-        map_done(&seen);
-        rows_done(&rows);
-        return rc;
+                return rc;
+        map_done(&rows.seen);
+        *ret_nodes = (struct openb_nodes){rows.rows, rows.count, rows.arena};
+        return 0;
 }
 
 int openb_pods_parse(const char *name, const char *bytes, size_t size,
                      struct openb_pods *ret_pods, struct err *err)
 {
-        assert(name);
+        struct rows rows = {.row_bytes = sizeof(struct openb_pod)};
+        int rc = parse(name, bytes, size, pod_columns, POD_COLUMNS, read_pod, &rows, err);
 
-        struct csv *csv = NULL;
-        struct rows rows;
-        int rc = rows_init(&rows, name, sizeof(struct openb_pod), err);
-        if (rc == 0)
-                rc = csv_new(name, bytes, size, pod_columns, POD_COLUMNS, &csv, err);
         if (rc < 0)
-                goto out;
-        while ((rc = csv_next(csv, err)) > 0) {
-                const struct openb_pod *all = rows.rows;
-                rc = read_pod(&rows, csv, rows.count > 0 ? &all[rows.count - 1] : NULL, err);
-                if (rc < 0)
-                        goto out;
-        }
-        if (rc == 0 && rows.count == 0)
-                rc = fail_no_rows(csv, err);
-        if (rc == 0) {
-                *ret_pods = (struct openb_pods){rows.rows, rows.count, rows.arena};
-                rows = (struct rows){0};
-        }
-out:
-        csv_free(csv);
-        rows_done(&rows);
-        return rc;
+                return rc;
+        map_done(&rows.seen);
+        *ret_pods = (struct openb_pods){rows.rows, rows.count, rows.arena};
+        return 0;
 }
 
 void openb_nodes_done(struct openb_nodes *nodes)

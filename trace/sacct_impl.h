@@ -117,7 +117,8 @@ struct sacct_reader {
         struct sacct_notes notes;
         struct jobs jobs; /* names so far; sacct_fold() adds the jobs */
         struct sacct_run *runs;
-        size_t runs_count, runs_room;
+        size_t runs_count;
+        uint32_t runs_room;
         char clusters[SACCT_CLUSTERS_MAX][64];
         unsigned clusters_count;
         struct map arrays; /* cluster and job to array number - 1 */

@@ -278,15 +278,11 @@ int sacct_read_row(struct sacct_reader *reader, struct err *err)
         if (reader->runs_count == JOBS_MAX)
                 return sacct_fail_row(&reader->table, err,
                                       "is row %d; print a shorter time with -S and -E", JOBS_MAX);
-        if (reader->runs_count == reader->runs_room) {
-                size_t room = reader->runs_room ? 2 * reader->runs_room : 256;
-                struct sacct_run *grown =
-                        mem_resize(reader->runs, reader->runs_room, room, sizeof *grown);
-                if (!grown)
-                        return err_set(err, ERR_NOMEM, "%s: out of memory", reader->table.name);
-                reader->runs = grown;
-                reader->runs_room = room;
-        }
+        struct sacct_run *grown = mem_grow(reader->runs, reader->runs_count, &reader->runs_room,
+                                           256, sizeof *grown);
+        if (!grown)
+                return err_set(err, ERR_NOMEM, "%s: out of memory", reader->table.name);
+        reader->runs = grown;
         reader->runs[reader->runs_count++] = run;
         return 0;
 }

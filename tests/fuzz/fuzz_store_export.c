@@ -79,14 +79,9 @@ static int put_object(void *out, const struct object *object, struct err *err)
         return export_put_object(out, object, err);
 }
 
-static int put_usage(void *out, const struct usage_row *row, struct err *err)
+static int put_row(void *out, const struct period_row *row, struct err *err)
 {
-        return export_put_usage(out, row, err);
-}
-
-static int put_review(void *out, const struct review_row *row, struct err *err)
-{
-        return export_put_review(out, row, err);
+        return export_put_row(out, row, err);
 }
 
 static int put_key(void *out, const struct key_entry *entry, struct err *err)
@@ -100,7 +95,7 @@ static bool read_again(const uint8_t *data, size_t size)
         struct bytes in = {.size = size}, again = {0};
         struct export_out out = {.write = add, .self = &again};
         struct export_sink sink = {&out,      put_head,   put_record, put_snapshot,
-                                   put_chunk, put_object, put_usage,  put_review, put_key};
+                                   put_chunk, put_object, put_row,    put_key};
         struct log_head head;
         struct err err = {0};
 
@@ -228,13 +223,14 @@ static void cook_rest(struct recipe *recipe, struct export_out *out, bool *is_go
         draw_text(recipe, tenant, is_good);
         draw_text(recipe, actor, is_good);
         draw_text(recipe, key, is_good);
+        const struct period_row usage = period_of_usage(&row), review = period_of_review(&day);
         unsigned what = draw(recipe);
         if (what & 1)
-                (void)export_put_usage(out, &row, NULL);
+                (void)export_put_row(out, &usage, NULL);
         if (what & 16)
-                (void)export_put_review(out, &day, NULL);
+                (void)export_put_row(out, &review, NULL);
         if ((what & 48) == 48) {                /* out of order too */
-                (void)export_put_review(out, &day, NULL);
+                (void)export_put_row(out, &review, NULL);
                 *is_good = false;
         }
         if (what & 2)

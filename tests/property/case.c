@@ -449,12 +449,6 @@ void history_make(struct history *history, const struct case_size *size,
                 add_step(&maker);
 }
 
-void history_done(struct history *history)
-{
-        mem_free(history->plans);
-        history->plans = NULL;
-}
-
 /* ---- sentences ---- */
 
 struct text {

@@ -58,7 +58,6 @@ int case_words_enter(struct vocab *vocab, struct case_words *ret_words);
 /* `history` keeps its plans' memory from case to case; zero it before the first. */
 void history_make(struct history *history, const struct case_size *size,
                   const struct case_words *words, uint64_t seed);
-void history_done(struct history *history);
 
 /* One input as a sentence. */
 void step_print(char *ret_text, size_t size, const struct input *step, const struct vocab *vocab,

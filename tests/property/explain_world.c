@@ -141,15 +141,11 @@ bool life_again(struct life *life, const struct world *world)
 
 static void live(struct world *world, struct life *life, const struct input *input)
 {
-        if (world->lived_count == world->lived_room) {
-                uint32_t room = world->lived_room ? world->lived_room * 2 : 256;
-                struct lived *lived =
-                        mem_resize(world->lived, world->lived_room, room, sizeof *lived);
-                if (!lived)
-                        return;
-                world->lived = lived;
-                world->lived_room = room;
-        }
+        struct lived *lived = mem_grow(world->lived, world->lived_count, &world->lived_room, 256,
+                                       sizeof *lived);
+        if (!lived)
+                return;
+        world->lived = lived;
         world->lived[world->lived_count++] = (struct lived){*input, world->now_ms};
         (void)life_run(life, input, world->now_ms);
 }

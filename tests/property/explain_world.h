@@ -8,8 +8,6 @@
 
 struct policy_doc;
 
-enum { WORLD_STEPS_MAX = 400, WORLD_WORKS_MAX = 600 };
-
 struct lived {
         struct input input;
         int64_t now_ms;

@@ -55,12 +55,6 @@ bool book_below(const struct tenancy *tenancy, uint16_t tenant, uint16_t above)
         return tenant == above;
 }
 
-int64_t book_waited_ms(const struct book *book, const struct book_work *work)
-{
-        return work->waited_ms +
-               (work->status == WORK_WAITS ? book->now_ms - work->queued_ms : 0);
-}
-
 uint64_t book_part_units(const struct model *model, const struct part *part)
 {
         const struct profile *profile = &model->profiles[part->profile];

@@ -190,7 +190,6 @@ void book_put(struct book *book, uint32_t work, uint32_t node, const struct part
 uint64_t book_part_units(const struct model *model, const struct part *part);
 uint64_t book_units(const struct book *book, const struct book_work *work);
 bool book_below(const struct tenancy *tenancy, uint16_t tenant, uint16_t above);
-int64_t book_waited_ms(const struct book *book, const struct book_work *work);
 /* Members lie to each other and the fabric as they must. */
 bool book_lies_as_wished(const struct book *book, const struct form *form,
                          const struct book_place *places, unsigned count);

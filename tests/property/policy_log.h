@@ -5,7 +5,6 @@
 
 struct book;
 struct fact;
-struct memo;
 struct state;
 
 /* Writes the fact down and reads it again; what is large in it is put back. */

@@ -85,14 +85,11 @@ void trial_close(struct trial *trial)
 
 static bool keep_input(struct trial *trial, const struct input *input)
 {
-        if (trial->log_count == trial->log_room) {
-                uint32_t room = trial->log_room ? trial->log_room * 2 : 1024;
-                struct logged *log = mem_resize(trial->log, trial->log_room, room, sizeof *log);
-                if (!log)
-                        return BOOK_FAIL(trial->book, "out of memory");
-                trial->log = log;
-                trial->log_room = room;
-        }
+        struct logged *log = mem_grow(trial->log, trial->log_count, &trial->log_room, 1024,
+                                      sizeof *log);
+        if (!log)
+                return BOOK_FAIL(trial->book, "out of memory");
+        trial->log = log;
         trial->log[trial->log_count++] = (struct logged){*input, trial->book->now_ms,
                                                          trial->policy, 0};
         return true;
@@ -289,6 +286,11 @@ int trial_run(struct trial *trial, const struct input *input)
                 count_tick(trial->book);
         trial->log[trial->log_count - 1].hash_after = state_hash(trial->states[TRIAL_KEPT]);
         return check_states(trial);
+}
+
+int trial_try(struct trial *trial, const struct input *input)
+{
+        return trial_run(trial, input) != 0;
 }
 
 /* ---- once more ---- */

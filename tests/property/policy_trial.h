@@ -40,6 +40,8 @@ void trial_close(struct trial *trial);
 /* 1: done; 0: something is broken (book->why); else the error that the input is, and nothing
  * changed. The time is that of the book. */
 int trial_run(struct trial *trial, const struct input *input);
+/* 1: done, or an error that the input is; 0: something is broken. */
+int trial_try(struct trial *trial, const struct input *input);
 bool trial_replays(struct trial *trial);
 /* After a tick: nodes that are held for a gang must be of use to it. */
 bool trial_holds_well(const struct trial *trial);

@@ -20,10 +20,11 @@
 #include "sim/replay.h"
 #include "tests/property/data.h"
 #include "tests/property/renamed.h"
+#include "tests/scratch.h"
 
 enum { SKIPPED = 77, RENAME_SEED = 1 };
 
-static char folder[] = "/tmp/berth-rename-XXXXXX";
+static char folder[SCRATCH_MAX];
 
 struct figure {
         double unallocated_pct;
@@ -143,7 +144,8 @@ int main(int argc, char **argv)
         if (!data_openb("", data))
                 return SKIPPED;
         struct model_table *models = model_table_new();
-        if (!models || model_doc_builtin(models, &err) || !mkdtemp(folder)) {
+        if (!models || model_doc_builtin(models, &err) ||
+            !scratch_folder(folder, sizeof folder, "rename")) {
                 printf("the test could not begin: %s\n", err.text);
                 return 1;
         }

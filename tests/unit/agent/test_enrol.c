@@ -1,5 +1,6 @@
 /* A real agent and the real berthd with TLS between them: a node enrols, keeps its certificate, and
  * is shut out; and what tokens and certificates are not good for. */
+#include "tests/scratch.h"
 #include "tests/unit/check.h"
 
 #include <inttypes.h>
@@ -271,8 +272,7 @@ static int set_up(void **state)
         (void)state;
         if (!getenv("BERTH_AGENT") || !getenv("BERTHD"))
                 fail_msg("BERTH_AGENT and BERTHD must name the two programs");
-        str_copy(pool.folder, sizeof pool.folder, "/tmp/berth-enrol-XXXXXX");
-        assert_non_null(mkdtemp(pool.folder));
+        assert_non_null(scratch_folder(pool.folder, sizeof pool.folder, "enrol"));
         assert_int_equal(chmod(pool.folder, 0755), 0);
         test_certificate_make("authority", NULL, 10, &pool.authority);
         test_certificate_make("berthd", &pool.authority, 10, &pool.server);

@@ -290,7 +290,7 @@ static void a_report_says_what_there_is(void **state)
         const struct run_report runs[] = {
                 {{17, 0, 1042}, RUN_RUNNING, 1799049600000, 4711, 0, 0, "", false, false},
                 {{16, 0, 990}, RUN_EXITED, 1799049601250, 0, 3, 0, "", false, false},
-                {{14, 0, 7}, RUN_EXITED, 0, 0, 0, 15, "", true, true},
+                {{14, 0, 7}, RUN_EXITED, 0, 0, 0, 15, "its node went down", true, true},
                 {{15, 2, 1}, RUN_REFUSED, 0, 0, 0, 0, "no \"such\" program", false, false},
         };
         const struct exchange_checkpoint checkpoint = {{17, 0, 1042}, 123456};
@@ -309,7 +309,7 @@ static void a_report_says_what_there_is(void **state)
                 "\"since\": \"2027-01-04T08:00:01Z\", \"exit_code\": 3, \"signal\": 0}, "
                 "{\"workload\": 14, \"member\": 0, \"epoch\": 7, \"phase\": \"exited\", "
                 "\"exit_code\": 0, \"signal\": 15, \"lost_contact\": true, "
-                "\"told_to_end\": true}, "
+                "\"told_to_end\": true, \"reason\": \"its node went down\"}, "
                 "{\"workload\": 15, \"member\": 2, \"epoch\": 1, \"phase\": \"refused\", "
                 "\"reason\": \"no \\\"such\\\" program\"}], "
                 "\"checkpoints\": [{\"workload\": 17, \"member\": 0, \"epoch\": 1042, "

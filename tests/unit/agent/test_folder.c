@@ -12,14 +12,16 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "tests/scratch.h"
 
 static const char *command[] = {"true"};
 
 static int set_up(void **state)
 {
-        char *path = strdup("/tmp/berth-folder-XXXXXX");
+        char *path = malloc(SCRATCH_MAX);
 
-        assert_non_null(mkdtemp(path));
+        assert_non_null(path);
+        assert_non_null(scratch_folder(path, SCRATCH_MAX, "folder"));
         *state = path;
         return 0;
 }
@@ -235,6 +237,27 @@ static void how_it_is_comes_back_as_it_was_written(void **state)
         folder_close(folder);
 }
 
+static void a_run_of_before_the_machine_was_last_started_is_known(void **state)
+{
+        struct folder *folder;
+        struct err err;
+        char ours[200];
+
+        assert_int_equal(folder_open(*state, &folder, &err), 0);
+        snprintf(ours, sizeof ours, "{\"boot\": \"%s\"}", folder_boot(folder));
+        const struct {
+                const char *launch;
+                bool is_before;
+        } rows[] = {{"{\"boot\": \"another\"}", true}, {ours, false}, {"{}", false}};
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct run_spec spec = spec_of(i + 1);
+                assert_int_equal(folder_make(folder, &spec, rows[i].launch, geteuid(), &err), 0);
+                assert_int_equal(folder_was_before_boot(folder, spec.key), rows[i].is_before);
+        }
+        assert_false(folder_was_before_boot(folder, (struct run_key){99, 0, 1}));
+        folder_close(folder);
+}
+
 static void a_touched_checkpoint_is_seen(void **state)
 {
         struct folder *folder;
@@ -342,6 +365,7 @@ int main(void)
                 IN_A_FOLDER(a_run_is_made_found_and_put_aside),
                 IN_A_FOLDER(a_folder_that_names_another_run_is_not_believed),
                 IN_A_FOLDER(how_it_is_comes_back_as_it_was_written),
+                IN_A_FOLDER(a_run_of_before_the_machine_was_last_started_is_known),
                 IN_A_FOLDER(a_touched_checkpoint_is_seen),
                 IN_A_FOLDER(old_output_goes_by_age_number_and_size),
                 IN_A_FOLDER(what_cannot_be_opened_says_why),

@@ -354,6 +354,56 @@ static void a_supervisor_whose_folder_was_removed_goes_with_its_run(void **state
         assert_true(waits_for_death(supervisor));
 }
 
+/* ---- the machine goes ---- */
+
+static void what_its_machine_took_along_has_not_failed(void **state)
+{
+        struct world *world = *state;
+        struct seen_run seen;
+        char text[300];
+
+        agent_begin(world);
+        list_runs(world, run_json(world, 1, 1, "touch @/up; " WAITS, ""));
+        assert_true(waits_for_file(world, "up"));
+        assert_true(controller_waits(world->controller, KEY(1, 1), "running", &seen));
+        assert_int_equal(agent_end(world, SIGKILL), -SIGKILL);
+        assert_int_equal(kill(supervisor_of(world, "1.0.1"), SIGKILL), 0);
+        /* As it is found after a start. */
+        snprintf(text, sizeof text,
+                 "sed -i 's/\"boot\": \"[^\"]*\"/\"boot\": \"before\"/' "
+                 "%s/state/runs/1.0.1/run.json",
+                 world->folder);
+        assert_int_equal(system(text), 0);
+        agent_begin(world);
+        assert_true(controller_waits(world->controller, KEY(1, 1), "exited", &seen));
+        assert_int_equal(seen.signal, SIGKILL);
+        assert_true(seen.lost_contact);
+        assert_string_equal(seen.reason, "its node went down");
+}
+
+/* As when the machine is shut down: berth-runs@ says so before it ends what runs. */
+static void what_ends_while_its_node_goes_down_has_not_failed(void **state)
+{
+        struct world *world = *state;
+        struct seen_run one, two;
+
+        agent_begin(world);
+        list_runs(world, both_runs(run_json(world, 1, 1, WAITS, ""),
+                                   run_json(world, 2, 1, "until [ -f @/on ]; do sleep 0.02; done",
+                                            "")));
+        assert_true(controller_waits(world->controller, KEY(1, 1), "running", &one));
+        assert_true(controller_waits(world->controller, KEY(2, 1), "running", &two));
+        make_file(world, "state/going-down");
+        assert_int_equal(kill((pid_t)one.pid, SIGTERM), 0);
+        make_file(world, "on");
+        assert_true(controller_waits(world->controller, KEY(1, 1), "exited", &one));
+        assert_true(controller_waits(world->controller, KEY(2, 1), "exited", &two));
+        assert_true(one.lost_contact);
+        assert_string_equal(one.reason, "its node went down");
+        assert_false(two.lost_contact); /* it was done */
+        assert_string_equal(two.reason, "");
+}
+
 /* ---- whose it is ---- */
 
 static void a_run_is_its_accounts_and_sees_nothing_of_the_agents(void **state)
@@ -542,6 +592,8 @@ int main(int argc, char **argv)
                 IN_A_WORLD(nothing_that_a_run_detaches_outlives_it),
                 IN_A_WORLD(in_a_control_group_it_is_the_same),
                 IN_A_WORLD(agents_of_two_pools_have_cages_of_their_own),
+                IN_A_WORLD(what_its_machine_took_along_has_not_failed),
+                IN_A_WORLD(what_ends_while_its_node_goes_down_has_not_failed),
                 IN_A_WORLD(a_killed_supervisor_ends_its_run_which_is_reported),
                 IN_A_WORLD(a_supervisor_that_was_killed_without_an_agent_is_found_by_the_next),
                 IN_A_WORLD(a_supervisor_whose_folder_was_removed_goes_with_its_run),

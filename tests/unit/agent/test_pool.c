@@ -1,4 +1,5 @@
 /* Two agents and the real berthd (BERTHD): what a user asks for runs as processes. */
+#include "tests/scratch.h"
 #include "tests/unit/check.h"
 
 #include <signal.h>
@@ -103,8 +104,7 @@ static int set_up(void **state)
 
         if (!getenv("BERTH_AGENT") || !getenv("BERTHD"))
                 fail_msg("BERTH_AGENT and BERTHD must name the two programs");
-        str_copy(pool->folder, sizeof pool->folder, "/tmp/berth-pool-XXXXXX");
-        assert_non_null(mkdtemp(pool->folder));
+        assert_non_null(scratch_folder(pool->folder, sizeof pool->folder, "pool"));
         assert_int_equal(chmod(pool->folder, 0755), 0);
         write_file(pool, "pool.yaml", pool_yaml);
         write_file(pool, "policy.yaml", policy_yaml);

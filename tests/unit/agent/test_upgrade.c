@@ -1,6 +1,7 @@
 /* Agents are replaced under running work: by one of another release (BERTH_AGENT_NEXT: the same
  * code with another version), over a state folder of the format before, and back again. The
  * controller is the real berthd. */
+#include "tests/scratch.h"
 #include "tests/unit/check.h"
 
 #include <signal.h>
@@ -102,8 +103,7 @@ static int set_up(void **state)
         (void)state;
         if (!getenv("BERTH_AGENT") || !getenv("BERTH_AGENT_NEXT") || !getenv("BERTHD"))
                 fail_msg("BERTH_AGENT, BERTH_AGENT_NEXT and BERTHD must name the programs");
-        str_copy(folder, sizeof folder, "/tmp/berth-upgrade-XXXXXX");
-        assert_non_null(mkdtemp(folder));
+        assert_non_null(scratch_folder(folder, sizeof folder, "upgrade"));
         assert_int_equal(chmod(folder, 0755), 0);
         write_file("pool.yaml", pool_yaml);
         write_file("policy.yaml", policy_yaml);

@@ -1,3 +1,4 @@
+#include "tests/scratch.h"
 #include "tests/unit/check.h"
 
 #include "tests/unit/agent/world.h"
@@ -109,8 +110,7 @@ int world_set_up(void **state)
         if (!getenv("BERTH_AGENT"))
                 fail_msg("BERTH_AGENT must name berth-agent");
         signal(SIGPIPE, SIG_IGN);
-        str_copy(world->folder, sizeof world->folder, "/tmp/berth-agent-XXXXXX");
-        assert_non_null(mkdtemp(world->folder));
+        assert_non_null(scratch_folder(world->folder, sizeof world->folder, "agent"));
         /* Other accounts write their results here. */
         assert_int_equal(chmod(world->folder, 0777), 0);
         snprintf(path, sizeof path, "%s/sock", world->folder);

@@ -139,6 +139,28 @@ static void resized_arrays_keep_what_they_had(void **state)
         mem_free(mem_new(0, 4));
 }
 
+static void an_array_grows_when_it_is_full(void **state)
+{
+        (void)state;
+        uint32_t room = 0;
+        uint32_t *array = mem_grow(NULL, 0, &room, 3, sizeof *array);
+        assert_int_equal(room, 3);
+        array[2] = 7;
+        assert_ptr_equal(mem_grow(array, 2, &room, 3, sizeof *array), array);
+        assert_int_equal(room, 3);
+        mem_fail_at(1);
+        assert_null(mem_grow(array, 3, &room, 3, sizeof *array));
+        assert_int_equal(room, 3);
+        array = mem_grow(array, 3, &room, 3, sizeof *array);
+        assert_int_equal(room, 6);
+        assert_int_equal(array[2], 7);
+        for (unsigned i = 3; i < 6; i++)
+                assert_int_equal(array[i], 0);
+        room = UINT32_MAX / 2 + 1;              /* must not wrap */
+        assert_null(mem_grow(array, room, &room, 3, sizeof *array));
+        mem_free(array);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -151,6 +173,7 @@ int main(void)
                 cmocka_unit_test(texts_are_copied_and_terminated),
                 cmocka_unit_test(no_memory_is_told_by_null),
                 cmocka_unit_test(resized_arrays_keep_what_they_had),
+                cmocka_unit_test(an_array_grows_when_it_is_full),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

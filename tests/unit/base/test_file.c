@@ -1,3 +1,4 @@
+#include "tests/scratch.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>
@@ -9,12 +10,12 @@
 #include "base/mem.h"
 #include "base/time.h"
 
-static char folder[] = "/tmp/berth-test-XXXXXX";
+static char folder[SCRATCH_MAX];
 
 static int make_folder(void **state)
 {
         (void)state;
-        return mkdtemp(folder) ? 0 : -1;
+        return scratch_folder(folder, sizeof folder, "test") ? 0 : -1;
 }
 
 static int remove_folder(void **state)

@@ -1,6 +1,7 @@
 /* child.h - `berth ...` in a process of its own, with files in a folder of the test's. */
 #pragma once
 
+#include "tests/scratch.h"
 #include "tests/unit/check.h"
 
 #include <signal.h>
@@ -42,8 +43,7 @@ static inline const char *path_of(const char *name)
 
 static inline int open_child_folder(void)
 {
-        snprintf(folder, sizeof folder, "/tmp/berth-cli-XXXXXX");
-        return mkdtemp(folder) ? 0 : -1;
+        return scratch_folder(folder, sizeof folder, "cli") ? 0 : -1;
 }
 
 /* Removes these files; any other one there is a failure. */

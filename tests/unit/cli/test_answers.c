@@ -197,7 +197,20 @@ static void post_token(struct http_exchange *exchange, const struct route_match 
 {
         (void)match;
         (void)arg;
-        answer(exchange, "{\"id\":3,\"token\":\"berth_secret\"}");
+        size_t size;
+        const char *body = http_body(exchange, &size);
+        if (memmem(body, size, "n[1-2]", 6))
+                answer(exchange, "{\"tokens\":["
+                                 "{\"id\":3,\"node\":\"n1\",\"token\":\"berth_secret\"},"
+                                 "{\"id\":4,\"node\":\"n2\",\"token\":\"berth_secret\"}]}");
+        else if (memmem(body, size, "x[1-2]", 6))  /* not what was asked for */
+                answer(exchange, "{\"tokens\":["
+                                 "{\"id\":3,\"node\":\"../n1\",\"token\":\"berth_secret\"}]}");
+        else if (memmem(body, size, "n[8-9]", 6))
+                problem_answer(exchange, 404,
+                               &(struct err){ERR_NOT_FOUND, "there is no node 'n8', 'n9'"}, NULL);
+        else
+                answer(exchange, "{\"id\":3,\"token\":\"berth_secret\"}");
 }
 
 static void post_acknowledge(struct http_exchange *exchange, const struct route_match *match,
@@ -506,12 +519,15 @@ static void other_calls_print_what_was_answered(void **state)
                 {"token make --join", 2, "", "for which node?"},
                 {"token make --join --node n1 --nodes n2", 2, "", "for which node?"},
                 {"token make --join --node n1 --role agent", 2, "", "goes without --role"},
-                {"token make --nodes n1", 2, "", "--nodes goes with --join"},
+                {"token make --nodes n1", 2, "", "--nodes goes with --join, or --role agent"},
+                {"token make --join --node n1 --out @/a --json", 2, "", "goes without --out"},
                 {"token make --join --nodes n[2-1]", 2, "", "n[2-1]"},
                 {"token make --join --nodes n[1-2]", 0, "n1 berth_secret\nn2 berth_secret\n",
                  "token 3; `berth token revoke 3` ends it"},
                 {"token make --join --nodes n[1-2] --out @/all", 0, "", "all/n2.token; `berth"},
                 {"token make --join --nodes n[2-3] --out @/all", 2, "", "n2.token: is there"},
+                {"token make --join --nodes n[8-9] --out @/all", 3, "", "no node 'n8', 'n9'"},
+                {"token make --join --nodes x[1-2] --out @/all", 5, "", "holds no token for x1"},
                 {"token revoke", 2, "", "a token's number, or --node NODE"},
                 {"token revoke 3 --node n1", 2, "", "a token's number, or --node NODE"},
                 {"token revoke --node n1", 0, "node n1 is enrolled no longer", ""},

@@ -218,7 +218,7 @@ static void what_is_planned_stands_beside(void **state)
                 {"reservation create x --tenant web --devices H100-80=1 --from 1h --until 90000000h",
                  2, "", "--until: '90000000h' is no span from now, up to the year 9999"},
                 {"maintenance create x --from soon --until 2h", 2, "",
-                 "--from: 'soon' is no time with a zone"},
+                 "--from: 'soon' is no time: write 2h (from now)"},
                 {"drain n1 --by 90000000h", 2, "", "'90000000h' is no span from now"},
                 {"policy show", 0, "---\nkind: Reservation\nname: \"launch\"\n", ""},
                 {"reservation create x --tenant web --devices 2", 2, "", "write MODEL=N"},

@@ -1,4 +1,5 @@
 /* What is written from the table of commands holds all of it. */
+#include "tests/scratch.h"
 #include "tests/unit/cli/child.h"
 
 #include <sys/stat.h>
@@ -178,10 +179,10 @@ static void every_command_has_examples_and_one_order_of_options(void **state)
 static void all_pages_are_written_as_files(void **state)
 {
         (void)state;
-        char into[] = "/tmp/berth-pages-XXXXXX", path[256];
+        char into[SCRATCH_MAX], path[256];
         struct err err = {0};
         struct stat is;
-        assert_non_null(mkdtemp(into));
+        assert_non_null(scratch_folder(into, sizeof into, "pages"));
         assert_int_equal(manual_write_all(into, &err), 0);
         for (size_t c = 0; c == 0 || commands[c - 1]; c++) {
                 snprintf(path, sizeof path, "%s/berth%s%s.1", into, c > 0 ? "-" : "",

@@ -1,4 +1,5 @@
 /* The files of a small history's ledger. tests/ledger_check.py counts the numbers again. */
+#include "tests/scratch.h"
 #include "tests/unit/models.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "proto/scenario.h"
 #include "sim/history.h"
 
-static char folder[] = "/tmp/berth-ledger-XXXXXX";
+static char folder[SCRATCH_MAX];
 static struct scenario scenario;
 static struct history_result result;
 static struct ledger_book book;
@@ -20,7 +21,7 @@ static struct text text;
 static int open_folder(void **state)
 {
         models_load(state);
-        return mkdtemp(folder) ? 0 : -1;
+        return scratch_folder(folder, sizeof folder, "ledger") ? 0 : -1;
 }
 
 static int close_folder(void **state)

@@ -88,6 +88,7 @@ static void one_is_shown_with_all_that_is_known(void **state)
                 "{'id': 17, 'name': 'sft', 'state': 'stopping', 'summary': 'It is told to stop.', "
                 "'tenant': 'research', 'class': 'training', 'request': '2 x 8 devices', "
                 "'submitted': '2027-01-04T08:00:00Z', 'ended': null, 'waited_ms': 90000, "
+                "'last_stop': {'text': 'It was preempted\\u001b for w.'}, "
                 "'exit_code': null, 'notice': {'cause': 'preemption', 'until': 'soon'}, "
                 "'places': [{'member': 0, 'node': 'gpu-01', 'devices': [0, 1], 'phase': "
                 "'running'}], "
@@ -98,6 +99,7 @@ static void one_is_shown_with_all_that_is_known(void **state)
                                   "  tenant       research\n"
                                   "  class        training\n"
                                   "  asks for     2 x 8 devices\n"
+                                  "  last run     It was preempted? for w.\n"
                                   "  notice       told to stop (preemption), until soon\n"
                                   "  submitted    2027-01-04T08:00:00Z\n"
                                   "  waited       90 s\n"
@@ -127,6 +129,11 @@ static void runs_are_listed_once_one_has_ended(void **state)
                  "  3  2027-01-04T08:00:00  2027-01-04T09:00:00  failed          3       0  "
                  "n1, n2\n"
                  "  4\n\n"},
+                {"[{'run': 1, 'ended': '2027-01-04T09:00:00.000Z', 'cause': 'failed', 'signal': 9, "
+                 "'nodes': ['n1'], 'reason': 'out of memory'}]",
+                 "\nruns (`berth logs --run N` shows what one wrote):\n"
+                 "run  ended (UTC)          cause   signal  nodes  reason\n"
+                 "  1  2027-01-04T09:00:00  failed       9  n1     out of memory\n"},
         };
         for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
                 char json[600], wanted[600];

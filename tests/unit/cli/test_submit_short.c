@@ -50,6 +50,10 @@ static void options_become_a_document(void **state)
                  "\"run\":{\"command\":[\"x\"],\"workdir\":\"/w\"},\"kind\":\"Workload\","
                  "\"name\":\"n\",\"tenant\":\"a/b\",\"class\":\"batch\",\"time_limit\":\"6h\","
                  "\"hold\":true,\"members\":2}"},
+                {"--start 2027-01-04 --members 2 --workdir /w -- x", "",
+                 "{\"each\":{\"devices\":1},\"run\":{\"command\":[\"x\"],\"workdir\":\"/w\"},"
+                 "\"kind\":\"Workload\",\"name\":\"x\",\"members\":2,"
+                 "\"start\":\"2027-01-04T00:00Z\"}"},
                 {"--model H100* --workdir /w -- python a/train.py", "web",
                  "{\"each\":{\"model\":\"H100*\",\"devices\":1},\"run\":{\"command\":[\"python\","
                  "\"a/train.py\"],\"workdir\":\"/w\"},\"kind\":\"Workload\",\"name\":\"train\","
@@ -86,6 +90,7 @@ static void the_document_is_one(void **state)
                 "--tenant t --share 0.001 --workdir /w -- x",
                 "--tenant t --share 1 --memory 40Gi --workdir /w -- x",
                 "--tenant t --cpu 500m --ram 16Gi --time-limit 1.5h -- x",
+                "--tenant t --start 2h --workdir /w -- x",
                 "--tenant t --profile 3g.20gb --model A100-40 -e A=1 -- ./a.b/c.d",
         };
         struct model_table *models = model_table_new();
@@ -117,6 +122,7 @@ static void what_cannot_be_is_refused_with_the_way_out(void **state)
         } rows[] = {
                 {"-d 17 -- x", "--devices: "},
                 {"-d two -- x", "--devices: "},
+                {"-d 1 --start soon -- x", "--start: 'soon' is no time: write 2h (from now)"},
                 {"-d 1 --members 4097 -- x", "--members: "},
                 {"-d 1 --share 1.001 -- x", "--share: "},
                 {"-d 1 --share 0 -- x", "--share: "},

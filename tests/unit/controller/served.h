@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "tests/scratch.h"
 #include "tests/unit/check.h"
 
 #include <jansson.h>
@@ -119,8 +120,7 @@ static inline void served_end(struct served *served, int signal)
 static inline void served_new(struct served *served, const char *pool, const char *policy)
 {
         *served = (struct served){0};
-        snprintf(served->folder, sizeof served->folder, "/tmp/berth-served-XXXXXX");
-        assert_non_null(mkdtemp(served->folder));
+        assert_non_null(scratch_folder(served->folder, sizeof served->folder, "served"));
         snprintf(served->socket, sizeof served->socket, "%s/s", served->folder);
         snprintf(served->store, sizeof served->store, "%s/pool.db", served->folder);
         served_write(served, "pool.yaml", pool);

@@ -363,7 +363,7 @@ static void an_act_that_is_undone_leaves_no_trace(void **state)
         (void)world_job(&world, "web", "stays", 1);
         uint64_t hash = world_hash(&world), seq = core_last_seq(world.live.core);
         const struct input input = {.kind = INPUT_TICKED};
-        struct ack ack = {0}, reader = {0};
+        struct ack ack = {0}, reader = {0}, again = {0};
         world.now_ms += 5000;
         struct act *act = world_act(&world);
         assert_int_equal(core_input(act, &input, NULL, NULL), 0);
@@ -372,7 +372,13 @@ static void an_act_that_is_undone_leaves_no_trace(void **state)
         assert_int_equal(ack.rc, -ERR_IO);
         core_when_durable(world.live.core, see, &reader);       /* it would see the undone */
         assert_int_equal(reader.rc, -ERR_IO);
+        core_when_anew(world.live.core, see, &again);
+        assert_int_equal(again.calls, 0);
         world_settle(&world);
+        assert_int_equal(again.calls, 1);
+        assert_int_equal(again.rc, 0);
+        core_when_anew(world.live.core, see, &again);           /* it is so already */
+        assert_int_equal(again.calls, 2);
         assert_int_equal(world_hash(&world), hash);
         assert_int_equal(core_last_seq(world.live.core), seq);
         assert_int_equal(core_may_act(world.live.core, NULL), 0);

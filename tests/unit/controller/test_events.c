@@ -165,6 +165,48 @@ static void who_comes_back_gets_exactly_what_followed(void **state)
         text_done(&rest);
 }
 
+/* Its time, as it says it; the text lives as long as the event. */
+static void time_of(const char *event, char ret_at[32])
+{
+        const char *at = strstr(event, "\"at\":\"");
+        assert_true(at && at < behind(event));
+        snprintf(ret_at, 32, "%.24s", at + 6);
+}
+
+static void a_time_begins_with_the_first_that_was_then_or_later(void **state)
+{
+        (void)state;
+        struct text all = {0}, rest = {0};
+        char at[32], before[32], path[64];
+        served_submit(&served, "timed", "web", 1, "0.1");
+        const char *const last = "\"name\":\"timed\",\"tenant\":\"web\",\"user\":\"root\","
+                                 "\"cause\":\"exited\"";
+        hear_all("/v1/events?after=0", "", last, &all);
+        const char *events = served_events(&all), *event = events;
+        size_t size = size_until(events, last);
+        unsigned looked = 0;
+        time_of(event, before);
+        for (unsigned n = 0; (event = behind(event)) < events + size;) {
+                time_of(event, at);
+                bool is_first = strcmp(at, before) > 0;
+                assert_true(strcmp(at, before) >= 0);
+                snprintf(before, sizeof before, "%s", at);
+                if (!is_first || n++ % 5 != 0)
+                        continue;
+                snprintf(path, sizeof path, "/v1/events?from=%s", at);
+                hear_all(path, "", last, &rest);
+                size_t left = (size_t)(events + size - event) - 20;
+                assert_true(strlen(served_events(&rest)) >= left);
+                assert_memory_equal(served_events(&rest), event, left);
+                looked++;
+        }
+        assert_true(looked > 2);
+        hear_all("/v1/events?from=-1h", "", last, &rest);       /* older than the pool: all */
+        assert_memory_equal(served_events(&rest), events, size - 20);
+        text_done(&all);
+        text_done(&rest);
+}
+
 static void filters_leave_the_rest_out(void **state)
 {
         (void)state;
@@ -245,6 +287,8 @@ static void what_cannot_be_is_refused(void **state)
                 {"/v1/events?after=x", "", "no id of this stream", 400},
                 {"/v1/events", "Last-Event-ID: -1\r\n", "no id of this stream", 400},
                 {"/v1/events?workload=999999", "", "not here", 404},
+                {"/v1/events?from=%2B1h", "", "has not come yet", 400},
+                {"/v1/events?from=1h", "", "query 'from': '1h' is no time", 400},
                 {"/v1/events?workload=0", "", "query 'workload'", 400},
         };
         for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
@@ -273,6 +317,7 @@ int main(void)
                 cmocka_unit_test(each_event_comes_once_whatever_the_number_of_its_work),
                 cmocka_unit_test(live_ones_are_those_that_the_log_gives_again),
                 cmocka_unit_test(who_comes_back_gets_exactly_what_followed),
+                cmocka_unit_test(a_time_begins_with_the_first_that_was_then_or_later),
                 cmocka_unit_test(filters_leave_the_rest_out),
                 cmocka_unit_test(what_cannot_be_is_refused),
                 cmocka_unit_test(many_watchers_hear_the_same),

@@ -93,6 +93,38 @@ static void what_runs_now_waited_then(void **state)
         check_has(asked->body, "\"policy_revision\":1");
 }
 
+static void the_queue_is_as_it_was(void **state)
+{
+        (void)state;
+        char path[96];
+        snprintf(path, sizeof path, "/v1/queue?at=%s", then);
+        json_t *json = served_json(&served, "GET", path, NULL, 200);
+        json_t *rows = json_object_get(json, "workloads");
+        assert_int_equal(json_integer_value(json_object_get(json, "waiting")), 2);
+        assert_int_equal(json_array_size(rows), 2);
+        for (size_t r = 0; r < 2; r++) {
+                json_t *row = json_array_get(rows, r);
+                uint64_t id = (uint64_t)json_integer_value(json_object_get(row, "id"));
+                assert_true(id == ours || id == theirs);
+                assert_int_equal(json_integer_value(json_object_get(row, "position")), r + 1);
+                assert_string_equal(json_string_value(json_object_get(row, "verdict")),
+                                    "WAIT_CAPACITY");
+                assert_string_equal(json_string_value(json_object_get(row, "tenant")),
+                                    id == ours ? "alpha" : "zebra");
+        }
+        json_decref(json);
+        struct asked *asked = served_ask(&served, "GET", path, vera, NULL);
+        assert_int_equal(asked->status, 200);
+        check_has(asked->body, "{\"waiting\":1,\"workloads\":[{\"position\":1,");
+        assert_null(strstr(asked->body, "zebra"));
+        snprintf(path, sizeof path, "/v1/queue?at=%s&limit=1", then);
+        json = served_json(&served, "GET", path, NULL, 200);
+        assert_int_equal(json_integer_value(json_object_get(json, "waiting")), 2);
+        assert_int_equal(json_array_size(json_object_get(json, "workloads")), 1);
+        json_decref(json);
+        assert_int_equal(served_ask(&served, "GET", "/v1/queue?at=soon", "", NULL)->status, 400);
+}
+
 static void a_tenant_sees_its_own_and_nothing_else(void **state)
 {
         (void)state;
@@ -115,7 +147,8 @@ static void times_that_cannot_be_meant_are_refused(void **state)
         static const struct { const char *at, *why; unsigned status; } bad[] = {
                 {"soon", "is no time: write", 400},
                 {"-soon", "is no time: write", 400},
-                {"2026-02-30T00:00Z", "is no time: write", 400},
+                {"2026-02-30T00:00Z", "does not exist in the calendar", 400},
+                {"2h", "write now, -1h, -7d", 400},
                 {"2999-01-01T00:00Z", "has not come yet", 400},
                 {"2001-01-01T00:00Z", "had not been submitted", 404},
         };
@@ -174,6 +207,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_runs_now_waited_then),
+                cmocka_unit_test(the_queue_is_as_it_was),
                 cmocka_unit_test(a_tenant_sees_its_own_and_nothing_else),
                 cmocka_unit_test(times_that_cannot_be_meant_are_refused),
                 cmocka_unit_test(who_leaves_holds_up_nobody),

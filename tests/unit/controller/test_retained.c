@@ -1,4 +1,5 @@
 /* What is kept for how long, by the policy in force: in virtual time, on a disk that can fail. */
+#include "tests/scratch.h"
 #include "tests/unit/controller/world.h"
 
 #include "tests/unit/check.h"
@@ -14,7 +15,7 @@
 #define DAY INT64_C(86400000)
 
 static struct world world;
-static char folder[] = "/tmp/berth-retained-XXXXXX";    /* of the key, which is a real file */
+static char folder[SCRATCH_MAX];    /* of the key, which is a real file */
 
 static int start(void **state)
 {
@@ -196,7 +197,7 @@ static void a_policy_that_is_not_durable_removes_nothing(void **state)
 static int open_folder(void **state)
 {
         (void)state;
-        return mkdtemp(folder) ? chdir(folder) : -1;
+        return scratch_folder(folder, sizeof folder, "retained") ? chdir(folder) : -1;
 }
 
 static int close_folder(void **state)

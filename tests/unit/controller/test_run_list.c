@@ -90,6 +90,29 @@ static void what_was_stopped_keeps_its_run_and_waits(void **state)
         assert_string_equal(runs_of(id), "1 asked n1; 2 asked n1; 3 exited n1");
 }
 
+/* Of a run that waits again, and of the last one. */
+static void why_a_run_ended_is_kept_where_its_node_says_it(void **state)
+{
+        (void)state;
+        static const char *const whys[] = {"its node went down", "out of memory: it needed more"};
+        uint64_t id = world_job(&world, "web", "j", 1);
+        say(id, 0, RUNNING);
+        say(id, 0, "\"phase\":\"exited\",\"signal\":9,\"lost_contact\":true,"
+                   "\"reason\":\"its node went down\"");
+        world_tick(&world, 1000);
+        others_report("");
+        say(id, 0, "\"phase\":\"exited\",\"signal\":9,"
+                   "\"reason\":\"out of memory: it needed more\"");
+        assert_string_equal(runs_of(id), "1 lost n1; 2 failed n1");
+        struct object_copy *row = row_of(id);
+        json_t *list = run_list(&world.live, &row->object);
+        for (size_t r = 0; r < ARRAY_LEN(whys); r++)
+                assert_string_equal(json_string_value(json_object_get(json_array_get(list, r),
+                                                                      "reason")), whys[r]);
+        json_decref(list);
+        mem_free(row);
+}
+
 static void runs_outlive_the_controller(void **state)
 {
         (void)state;
@@ -291,6 +314,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 T(runs_are_counted_from_the_first_to_the_last),
                 T(what_was_stopped_keeps_its_run_and_waits),
+                T(why_a_run_ended_is_kept_where_its_node_says_it),
                 T(runs_outlive_the_controller),
                 T(only_the_newest_are_known_by_their_numbers),
                 T(a_run_that_ended_just_now_makes_the_list_wait),

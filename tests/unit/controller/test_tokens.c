@@ -6,8 +6,8 @@
 #include "base/mem.h"
 
 static const char pool[] = "kind: Pool\nname: small\nplanes: {training: {}}\nnodes:\n"
-                           "  - {name: gpu-01, plane: training, devices: {model: H100-80, count: 8},"
-                           " cpu: 96, ram: 1024Gi}\n";
+                           "  - {name: \"gpu-[01-03]\", plane: training, cpu: 96,"
+                           " devices: {model: H100-80, count: 8}, ram: 1024Gi}\n";
 #define CLASSES "kind: Policy\npreset: equal\nclasses: {training: {rank: 1}}\n" \
                 "default_class: training\n" \
                 "tenants: {alpha: {tenants: {one: {}, two: {}}}, zebra: {}}\n"
@@ -141,6 +141,10 @@ static void what_cannot_be_made_is_refused(void **state)
                 {"{\"principal\": \"sam\", \"role\": \"operator\", \"tenant\": \"alpha\"}",
                  "field 'tenant'", 400},
                 {"{\"role\": \"agent\"}", "field 'node'", 400},
+                {"{\"role\": \"agent\", \"node\": \"gpu-01\", \"nodes\": \"gpu-01\"}",
+                 "write one of them", 400},
+                {"{\"role\": \"viewer\", \"tenant\": \"alpha\", \"nodes\": \"gpu-01\"}",
+                 "field 'nodes': role 'viewer' is of no node", 400},
                 {"{\"role\": \"agent\", \"node\": \"gpu-99\"}", "no node 'gpu-99'", 404},
                 {"{\"role\": \"viewer\", \"tenant\": \"alpha\"}", "field 'principal'", 400},
                 {"{\"principal\": \"ghost\", \"role\": \"viewer\", \"tenant\": \"alpha\"}",
@@ -175,6 +179,68 @@ static void a_repeated_request_makes_one_and_tells_it_once(void **state)
         assert_true(json_equal(json_object_get(first, "id"), json_object_get(second, "id")));
         json_decref(first);
         json_decref(second);
+}
+
+/* Numbers of the tokens that there are. */
+static size_t tokens_there(void)
+{
+        json_t *list = served_json(&served, "GET", "/v1/tokens", NULL, 200);
+        size_t count = json_array_size(json_object_get(list, "tokens"));
+        json_decref(list);
+        return count;
+}
+
+static void for_several_nodes_all_are_made_or_none(void **state)
+{
+        (void)state;
+        static const struct { const char *nodes, *says; unsigned status; } rows[] = {
+                {"gpu-[01-04]", "no node 'gpu-04'; no token was made", 404},
+                {"x[1-3],gpu-01,y", "no node 'x1', 'x2', 'x3', 'y'; no token", 404},
+                {"x[01-99],gpu-01", "'x44' and 55 more; no token was made", 404},
+                {"gpu-01,gpu-[01-02]", "field 'nodes': node 'gpu-01' is named twice", 400},
+                {"gpu-[2-1]", "field 'nodes'", 400},
+                {"gpu-[0001-2049]", "field 'nodes'", 400},
+        };
+        size_t before = tokens_there();
+        char body[256], token[80];
+        for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
+                snprintf(body, sizeof body, "{\"role\": \"agent\", \"nodes\": \"%s\"}",
+                         rows[r].nodes);
+                struct asked *asked = served_ask(&served, "POST", "/v1/tokens", "", body);
+                check_has(asked->body, rows[r].says);
+                assert_int_equal(asked->status, rows[r].status);
+        }
+        assert_int_equal(tokens_there(), before);
+        static const char key[] = "Idempotency-Key: three\r\n";
+        static const char three[] = "{\"role\": \"agent\", \"nodes\": \"gpu-[01-03]\"}";
+        json_t *first = json_loads(served_ask(&served, "POST", "/v1/tokens", key, three)->body, 0,
+                                   NULL);
+        json_t *again = json_loads(served_ask(&served, "POST", "/v1/tokens", key, three)->body, 0,
+                                   NULL);
+        assert_int_equal(tokens_there(), before + 3);
+        for (size_t t = 0; t < 3; t++) {
+                json_t *one = json_array_get(json_object_get(first, "tokens"), t);
+                json_t *other = json_array_get(json_object_get(again, "tokens"), t);
+                char name[16], path[64];
+                snprintf(name, sizeof name, "gpu-%02zu", t + 1);
+                assert_string_equal(json_string_value(json_object_get(one, "node")), name);
+                assert_true(json_equal(json_object_get(one, "id"), json_object_get(other, "id")));
+                assert_true(json_is_null(json_object_get(other, "token")));
+                snprintf(token, sizeof token, "%s",
+                         json_string_value(json_object_get(one, "token")));
+                snprintf(path, sizeof path, "/v1/nodes/%s/exchange", name);
+                char header[160];
+                snprintf(header, sizeof header, "Authorization: Bearer %s\r\n", token);
+                static const char hello[] = "{\"agent\": \"0.1.0\", \"protocol\": 1, "
+                                            "\"protocols\": [1, 1], \"boot\": \"b\", \"seen\": 0, "
+                                            "\"runs\": []}";
+                /* Nodes here are simulated; it is let through to be told so. */
+                assert_int_equal(served_ask(&served, "POST", path, header, hello)->status, 404);
+                snprintf(path, sizeof path, "/v1/nodes/gpu-0%zu/exchange", t == 0 ? t + 2 : t);
+                assert_int_equal(served_ask(&served, "POST", path, header, hello)->status, 403);
+        }
+        json_decref(first);
+        json_decref(again);
 }
 
 /* Whoever acts for other tenants too would lend their user to the tenant-admin. */
@@ -325,6 +391,7 @@ int main(void)
                 cmocka_unit_test(it_never_gives_more_than_the_policy_gives_its_principal),
                 cmocka_unit_test(what_cannot_be_made_is_refused),
                 cmocka_unit_test(a_repeated_request_makes_one_and_tells_it_once),
+                cmocka_unit_test(for_several_nodes_all_are_made_or_none),
                 cmocka_unit_test(a_tenant_admin_makes_tokens_for_its_own_people_only),
                 cmocka_unit_test(only_its_hash_is_kept_and_it_outlives_a_kill),
                 cmocka_unit_test(a_stream_ends_with_its_token),

@@ -1,4 +1,5 @@
 /* Usage over hours, with a real store and a clock of the test's. */
+#include "tests/scratch.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>
@@ -139,8 +140,7 @@ static struct seen look(void)
 static int make_folder(void **state)
 {
         (void)state;
-        snprintf(folder, sizeof folder, "/tmp/berth-usage-XXXXXX");
-        if (!mkdtemp(folder))
+        if (!scratch_folder(folder, sizeof folder, "usage"))
                 return -1;
         snprintf(path, sizeof path, "%s/pool.db", folder);
         return 0;

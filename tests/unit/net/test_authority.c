@@ -1,4 +1,5 @@
 /* The authority of nodes: made once, for its owner only; it signs what it should. */
+#include "tests/scratch.h"
 #include "tests/unit/check.h"
 
 #include <stdio.h>
@@ -25,8 +26,7 @@ static int start(void **state)
 {
         struct err err = {0};
         (void)state;
-        str_copy(folder, sizeof folder, "/tmp/berth-authority-XXXXXX");
-        assert_non_null(mkdtemp(folder));
+        assert_non_null(scratch_folder(folder, sizeof folder, "authority"));
         snprintf(path, sizeof path, "%s/nodes.pem", folder);
         if (authority_load(path, &authority, &err) < 0)
                 fail_msg("%s", err.text);

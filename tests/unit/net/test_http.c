@@ -150,6 +150,31 @@ static void who_went_before_the_answer_disturbs_nobody(void **state)
         assert_true(world_stop(world));
 }
 
+static void an_exchange_may_come_to_its_handler_again(void **state)
+{
+        (void)state;
+        struct world *world = start();
+        int control = dial_unix(world), fd = dial_tcp(world);
+        for (int round = 0; round < 2; round++) {
+                say(fd, "POST /twice?id=x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab");
+                assert_true(counter_becomes(control, "exchanges", 2));
+                assert_string_equal(ask(control, "/again?id=x")->body, "again");
+                struct heard *heard = hear(fd);
+                assert_string_equal(heard->body, "ab");
+                check_has(heard->head, round ? "X-Try: 4\r\n" : "X-Try: 2\r\n");
+                assert_null(strstr(heard->head, round ? "X-Try: 3" : "X-Try: 1"));
+        }
+        /* And whose client has gone meanwhile. */
+        say(fd, "POST /twice?id=x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab");
+        assert_true(counter_becomes(control, "exchanges", 2));
+        close(fd);
+        assert_string_equal(ask(control, "/again?id=x")->body, "again");
+        assert_true(counter_becomes(control, "connections", 1));
+        assert_int_equal(counter(control, "exchanges"), 1);
+        close(control);
+        assert_true(world_stop(world));
+}
+
 /* world_stop() answers what is held after http_free(). */
 static void an_exchange_may_be_answered_after_the_server_is_gone(void **state)
 {
@@ -594,6 +619,7 @@ int main(void)
                 cmocka_unit_test(a_body_comes_whole_however_it_is_sent),
                 cmocka_unit_test(answers_come_in_the_order_they_are_given),
                 cmocka_unit_test(who_went_before_the_answer_disturbs_nobody),
+                cmocka_unit_test(an_exchange_may_come_to_its_handler_again),
                 cmocka_unit_test(an_exchange_may_be_answered_after_the_server_is_gone),
                 cmocka_unit_test(a_client_that_leaves_while_it_waits_is_seen_to_be_gone),
                 cmocka_unit_test(large_answers_come_whole_and_half_open_ones_are_dropped),

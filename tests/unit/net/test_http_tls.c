@@ -1,3 +1,4 @@
+#include "tests/scratch.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 
 /* Made once: an authority, two server certificates, clients, one of nobody's. */
 static struct test_certificate authority, servers[2], ana, late, stranger, nobody;
-static char folder[] = "/tmp/berth-net-tls-XXXXXX";
+static char folder[SCRATCH_MAX];
 static char ca_file[64], ana_file[64], ana_key[64], late_file[64], late_key[64];
 static char stranger_file[64], stranger_key[64];
 
@@ -38,7 +39,7 @@ static int make_all(void **state)
         test_certificate_make("late", &authority, -1, &late);
         test_certificate_make("stranger's authority", NULL, 10, &nobody);
         test_certificate_make("stranger", &nobody, 10, &stranger);
-        if (!mkdtemp(folder))
+        if (!scratch_folder(folder, sizeof folder, "net-tls"))
                 return -1;
         put(ca_file, "ca", authority.certificate);
         put(ana_file, "ana", ana.certificate);

@@ -42,6 +42,7 @@ struct world {
                 char id[16];
                 struct http_exchange *exchange;
         } held[HELD_MAX];
+        unsigned tries; /* of /twice */
         atomic_uint holds; /* so many were held */
         struct http_stream *streams[STREAMS_MAX];
         uint64_t events;
@@ -144,23 +145,56 @@ static void on_hold(struct world *world, struct http_exchange *exchange)
         answer_text(exchange, "too many");
 }
 
-static void on_release(struct world *world, struct http_exchange *exchange)
+/* The one whose id the exchange's query has, held no longer; NULL: nobody. */
+static struct http_exchange *take_held(struct world *world, struct http_exchange *exchange,
+                                       char id[16])
 {
-        char id[16] = "", text[64];
-
-        query_get(http_query(exchange), "id", id, sizeof id, NULL);
+        id[0] = '\0';
+        query_get(http_query(exchange), "id", id, 16, NULL);
         for (size_t i = 0; i < HELD_MAX; i++) {
                 struct http_exchange *held = world->held[i].exchange;
                 if (!held || strcmp(world->held[i].id, id) != 0)
                         continue;
                 assert(http_data(held) == &world->held[i]);
                 world->held[i].exchange = NULL;
+                return held;
+        }
+        return NULL;
+}
+
+static void on_release(struct world *world, struct http_exchange *exchange)
+{
+        char id[16], text[64];
+        struct http_exchange *held = take_held(world, exchange, id);
+
+        if (held) {
                 snprintf(text, sizeof text, "released %s", id);
                 answer_text(held, text);
-                answer_text(exchange, "released");
-                return;
         }
-        answer_text(exchange, "nobody");
+        answer_text(exchange, held ? "released" : "nobody");
+}
+
+static void on_twice(struct world *world, struct http_exchange *exchange)
+{
+        char text[16];
+
+        snprintf(text, sizeof text, "%u", ++world->tries);
+        assert(!http_data(exchange));
+        assert(http_answer_header(exchange, "X-Try", text));
+        if (world->tries % 2)
+                on_hold(world, exchange);
+        else
+                on_echo(world, exchange);
+}
+
+static void on_again(struct world *world, struct http_exchange *exchange)
+{
+        char id[16];
+        struct http_exchange *held = take_held(world, exchange, id);
+
+        if (held)
+                http_again(held);
+        answer_text(exchange, held ? "again" : "nobody");
 }
 
 static void on_big(struct world *world, struct http_exchange *exchange)
@@ -328,6 +362,7 @@ static void on_request(struct http_exchange *exchange, void *arg)
                 {"/peer", on_peer},       {"/header", on_header},
                 {"/later", on_later},     {"/hold", on_hold},
                 {"/release", on_release}, {"/big", on_big},
+                {"/twice", on_twice},     {"/again", on_again},
                 {"/stream", on_stream},   {"/push", on_push},
                 {"/end", on_end},         {"/counters", on_counters},
                 {"/fail", on_fail},       {"/failed", on_failed},

@@ -9,6 +9,8 @@
  *     /later?ms=50      "later 50", after so long
  *     /hold?id=a        nothing, until somebody asks for
  *     /release?id=a     "released", and the one held gets "released a"
+ *     /twice?id=a       nothing, until somebody asks for
+ *     /again?id=a       "again", and the one held comes once more: then it echoes
  *     /big?bytes=n      n bytes
  *     /stream           an event stream; begins with an event that says the Last-Event-ID
  *     /push?bytes=n     one event with n bytes to every stream: "pushed 3 refused 1"

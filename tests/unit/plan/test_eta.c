@@ -9,6 +9,7 @@
 #include "plan/forward.h"
 #include "sim/history.h"
 #include "sim/rng.h"
+#include "tests/scratch.h"
 #include "tests/unit/engine/pool.h"
 
 /* ---- the input ---- */
@@ -184,7 +185,7 @@ static void too_little_known_is_no_estimate(void **state)
 
 /* ---- a history ---- */
 
-static char folder[] = "/tmp/berth-eta-XXXXXX";
+static char folder[SCRATCH_MAX];
 
 static void play(const struct replay_hooks *hooks, struct history_figures *ret_figures)
 {
@@ -340,7 +341,7 @@ static void a_replay_foretells_and_decides_the_same(void **state)
         struct replay_eta eta;
         char path[64];
 
-        assert_non_null(mkdtemp(folder));
+        assert_non_null(scratch_folder(folder, sizeof folder, "eta"));
         snprintf(path, sizeof path, "%s/h.csv", folder);
         write_jobs(path, 400);
         eta_hook(&keeper, 1, &eta);

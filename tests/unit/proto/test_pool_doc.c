@@ -189,6 +189,9 @@ static void a_time_ahead_is_one_or_a_span_from_now(void **state)
                 {"0s", -ERR_RANGE, 7},
                 {"1000000000000000000000d", -ERR_RANGE, 7},
                 {"1970-01-01T00:00:01Z", 0, 1000},
+                {"+1s", 0, CALENDAR_MS_MAX - HOURS_10 + 1000},
+                {"-1s", 0, CALENDAR_MS_MAX - HOURS_10 - 1000},
+                {"1970-01-02", 0, CALENDAR_DAY_MS},
                 {"2x", -ERR_INPUT, 7},
                 {"", -ERR_INPUT, 7},
         };
@@ -199,6 +202,57 @@ static void a_time_ahead_is_one_or_a_span_from_now(void **state)
                 assert_int_equal(when_ahead(rows[i].text, now_ms, &ms, &err), rows[i].rc);
                 assert_true(ms == rows[i].ms);
                 assert_true((rows[i].rc == 0) == (err.text[0] == '\0'));
+        }
+}
+
+static void a_time_is_told_as_people_tell_it(void **state)
+{
+        (void)state;
+        const int64_t now_ms = 1799049600000;   /* 2027-01-04T08:00Z */
+        static const struct {
+                const char *text;
+                bool is_relative;
+                const char *back;       /* NULL: refused */
+                const char *sentence;
+        } rows[] = {
+                {"now", true, "2027-01-04T08:00Z", ""},
+                {"-1h", true, "2027-01-04T07:00Z", ""},
+                {"-7d", true, "2026-12-28T08:00Z", ""},
+                {"-0s", true, "2027-01-04T08:00Z", ""},
+                {"-90s", true, "2027-01-04T07:58:30Z", ""},
+                {"+30m", true, "2027-01-04T08:30Z", ""},
+                {"2027-01-03", false, "2027-01-03T00:00Z", ""},
+                {"2027-01-03 10:30", false, "2027-01-03T10:30Z", ""},
+                {"2027-01-03T10:30", false, "2027-01-03T10:30Z", ""},
+                {"2027-01-03T10:30:15.250+01:00", false, "2027-01-03T09:30:15Z", ""},
+                {"1h", false, NULL, "write now, -1h, -7d (before now), 2027-01-04, or 2027-01-04T"},
+                {"-1", true, NULL, "'-1' is no time: write now"},
+                {"-", true, NULL, "is no time"},
+                {"", false, NULL, "is no time"},
+                {"Now", false, NULL, "is no time"},
+                {"now-1h", false, NULL, "is no time"},
+                {"--1h", true, NULL, "is no time"},
+                {"-+1h", true, NULL, "is no time"},
+                {"yesterday", false, NULL, "is no time"},
+                {"-499735h", true, "1970-01-01T01:00Z", ""},
+                {"-1799049600s", true, "1970-01-01T00:00Z", ""},
+                {"-1799049601s", true, NULL, "is no span before now, from 1970 on"},
+                {"+90000000h", true, NULL, "is no span from now, up to the year 9999"},
+                {"2027-02-29", false, NULL, "does not exist in the calendar"},
+        };
+        char buf[WHEN_TEXT_MAX];
+
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct err err = {0};
+                int64_t ms = 7;
+                int rc = when_told(rows[i].text, now_ms, &ms, &err);
+                assert_int_equal(when_is_relative(rows[i].text), rows[i].is_relative);
+                assert_true((rc == 0) == (rows[i].back != NULL));
+                if (rows[i].back)
+                        assert_string_equal(when_text(ms, buf), rows[i].back);
+                else
+                        assert_true(ms == 7);
+                check_has(err.text, rows[i].sentence);
         }
 }
 
@@ -497,6 +551,7 @@ int main(void)
                 cmocka_unit_test(crooked_lists_of_names_are_refused),
                 cmocka_unit_test(times_are_read_with_their_zone),
                 cmocka_unit_test(a_time_ahead_is_one_or_a_span_from_now),
+                cmocka_unit_test(a_time_is_told_as_people_tell_it),
                 cmocka_unit_test(days_and_dates_agree_for_eight_thousand_years),
                 cmocka_unit_test(periods_begin_and_end_with_the_calendar),
                 cmocka_unit_test(the_pool_is_read),

@@ -11,7 +11,6 @@
 
 struct core;
 struct model_table;
-struct store;
 
 #define LOG_WORLD_START_MS 1798761600000ll      /* 2027-01-01T00:00:00Z */
 

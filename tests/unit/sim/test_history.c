@@ -1,3 +1,4 @@
+#include "tests/scratch.h"
 #include "tests/unit/models.h"
 
 #include <stdbool.h>
@@ -10,14 +11,14 @@
 #include "sim/history.h"
 #include "sim/ledger_book.h"
 
-static char folder[] = "/tmp/berth-history-XXXXXX";
+static char folder[SCRATCH_MAX];
 static struct scenario scenario;
 static struct history_result result;
 
 static int open_folder(void **state)
 {
         models_load(state);
-        return mkdtemp(folder) ? 0 : -1;
+        return scratch_folder(folder, sizeof folder, "history") ? 0 : -1;
 }
 
 static int close_folder(void **state)

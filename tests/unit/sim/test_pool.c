@@ -8,14 +8,15 @@
 #include "sim/rng.h"
 #include "sim/runner.h"
 #include "tests/property/renamed.h"
+#include "tests/scratch.h"
 #include "tests/unit/check.h"
 
-static char folder[] = "/tmp/berth-pool-XXXXXX";
+static char folder[SCRATCH_MAX];
 
 static int open_folder(void **state)
 {
         (void)state;
-        return mkdtemp(folder) ? 0 : -1;
+        return scratch_folder(folder, sizeof folder, "pool") ? 0 : -1;
 }
 
 static int close_folder(void **state)

@@ -12,6 +12,7 @@
 #include "store/keys.h"
 #include "store/log.h"
 #include "store/objects.h"
+#include "store/period.h"
 #include "store/review.h"
 #include "store/rollup.h"
 #include "store/snapshot.h"
@@ -334,7 +335,7 @@ static void check_objects(struct store *store, unsigned number, const char *wher
                          look.policies, number);
 }
 
-static int add_review(void *self, const struct review_row *row, struct err *err)
+static int add_amount(void *self, const struct period_row *row, struct err *err)
 {
         (void)err;
         *(int64_t *)self += row->amount;
@@ -348,17 +349,10 @@ static void check_review(struct store *store, unsigned number, const char *where
 
         for (unsigned i = story_without_review + 1; i <= number; i++)
                 wanted += usage_of(i);
-        must(review_each(store, add_review, &amount, &err), &err);
+        must(period_each(store, PERIOD_REVIEW, add_amount, &amount, &err), &err);
         if (amount != wanted)
                 fail_msg("%s: review %lld after batch %u instead of %lld", where,
                          (long long)amount, number, (long long)wanted);
-}
-
-static int add_usage(void *self, const struct usage_row *row, struct err *err)
-{
-        (void)err;
-        *(int64_t *)self += row->unit_ms;
-        return 0;
 }
 
 static void check_snapshot(struct store *store, uint64_t last, const char *where)
@@ -393,7 +387,7 @@ unsigned story_check(struct store *store, const char *where)
                 fail_msg("%s: a part of a batch is in: the log ends at %llu", where,
                          (unsigned long long)last);
         check_keys(store, (unsigned)number, where);
-        must(rollup_each(store, add_usage, &usage, &err), &err);
+        must(period_each(store, PERIOD_USAGE, add_amount, &usage, &err), &err);
         if (usage != story_usage((unsigned)number))
                 fail_msg("%s: usage %lld after batch %d instead of %lld", where,
                          (long long)usage, number,

@@ -11,7 +11,6 @@
 
 struct batch;
 struct err;
-struct log_head;
 struct object;
 struct record;
 struct store;

@@ -1,3 +1,4 @@
+#include "tests/scratch.h"
 #include "tests/unit/check.h"
 
 #include <sqlite3.h>
@@ -20,7 +21,7 @@
 #include "tests/fault_vfs.h"
 #include "tests/unit/store/story.h"
 
-static char folder[] = "/tmp/berth-test-XXXXXX";
+static char folder[SCRATCH_MAX];
 static struct fault_vfs *disk;
 static struct seal_key key;
 
@@ -37,7 +38,10 @@ static int make_folder(void **state)
 {
         (void)state;
         disk = fault_vfs_new("ram");
-        return mkdtemp(folder) && seal_key_load(path_of("key"), &key, NULL) == 0 ? 0 : -1;
+        return scratch_folder(folder, sizeof folder, "test") &&
+                               seal_key_load(path_of("key"), &key, NULL) == 0
+                       ? 0
+                       : -1;
 }
 
 static int remove_folder(void **state)

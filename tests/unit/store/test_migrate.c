@@ -3,6 +3,7 @@
  * tests/fixtures/store-v1.sql is what tools/store_fixture.py made of a store of version 1 with the
  * first batches of the story. BERTH_FIXTURE names a store that is made instead of any test: the
  * script's first step. */
+#include "tests/scratch.h"
 #include "tests/unit/check.h"
 
 #include <sqlite3.h>
@@ -23,12 +24,12 @@
 #define BATCHES 5u
 #define PRUNED  4u                      /* what is left is small enough to be read as SQL */
 
-static char folder[] = "/tmp/berth-test-XXXXXX";
+static char folder[SCRATCH_MAX];
 
 static int make_folder(void **state)
 {
         (void)state;
-        return mkdtemp(folder) ? 0 : -1;
+        return scratch_folder(folder, sizeof folder, "test") ? 0 : -1;
 }
 
 static int remove_folder(void **state)

@@ -430,6 +430,43 @@ static void runs_are_added_to_a_detail_and_taken_along(void **state)
         store_close(store);
 }
 
+/* What is known of a run's end before it ends. */
+static void the_next_run_gets_what_was_left_for_it(void **state)
+{
+        (void)state;
+        struct store *store = story_open("r", "ram");
+        struct object object = workload(1, "a", "w");
+        struct object_change next = {.kind = OBJECT_WORKLOAD, .id = 1, .updated_ms = 5000,
+                                     .next_run = "{\"by\":\"bo\"}"};
+        object.detail = "{\"run_as\":\"ana\"}";
+        put(store, &object);
+        make_change(store, &next);
+        check_detail(store, 1, "{\"run_as\":\"ana\",\"next_run\":{\"by\":\"bo\"}}");
+        next.next_run = "{\"by\":\"ana\",\"reason\":\"a \\\"b\\\"\"}";
+        make_change(store, &next);      /* who asked last */
+        add_run(store, 1, "{\"epoch\":7,\"nodes\":[\"n1\"]}");
+        add_run(store, 1, "{\"epoch\":9}");
+        check_detail(store, 1, "{\"run_as\":\"ana\",\"runs_ended\":2,\"runs\":["
+                               "{\"epoch\":7,\"nodes\":[\"n1\"],\"by\":\"ana\","
+                               "\"reason\":\"a \\\"b\\\"\"},{\"epoch\":9}]}");
+        make_change(store, &next);
+        const struct object_change end = {.kind = OBJECT_WORKLOAD, .id = 1, .detail = "{}",
+                                          .keeps_runs = true, .ended_ms = 6000};
+        make_change(store, &end);
+        struct object_copy *copy;
+        assert_int_equal(objects_get(store, OBJECT_WORKLOAD, 1, &copy, NULL), 0);
+        assert_null(strstr(copy->object.detail, "next_run"));
+        mem_free(copy);
+        object.id = 2;
+        object.detail = "{";
+        put(store, &object);
+        next.id = 2;
+        next.next_run = "{}";
+        make_change(store, &next);
+        check_detail(store, 2, "{\"next_run\":{}}");
+        store_close(store);
+}
+
 /* Damage of a row is the check's to find: the commit that meets it must go on. */
 static void a_detail_that_is_no_json_gets_runs_all_the_same(void **state)
 {
@@ -637,6 +674,7 @@ int main(void)
                 T(the_newest_of_a_kind_is_never_forgotten),
                 T(what_is_beyond_a_bound_is_refused),
                 T(runs_are_added_to_a_detail_and_taken_along),
+                T(the_next_run_gets_what_was_left_for_it),
                 T(a_detail_that_is_no_json_gets_runs_all_the_same),
                 T(only_the_newest_runs_stay_and_all_are_counted),
                 T(a_batch_holds_so_many_objects_and_no_more),

@@ -1,3 +1,4 @@
+#include "tests/scratch.h"
 #include "tests/unit/check.h"
 
 #include <sqlite3.h>
@@ -17,7 +18,7 @@
 #include "tests/unit/store/story.h"
 
 static struct fault_vfs *disk;
-static char folder[] = "/tmp/berth-test-XXXXXX";
+static char folder[SCRATCH_MAX];
 static struct seal_key key;
 
 static int make_disk(void **state)
@@ -44,7 +45,10 @@ static const char *path_of(const char *name)
 static int make_folder(void **state)
 {
         (void)state;
-        return mkdtemp(folder) && seal_key_load(path_of("key"), &key, NULL) == 0 ? 0 : -1;
+        return scratch_folder(folder, sizeof folder, "test") &&
+                               seal_key_load(path_of("key"), &key, NULL) == 0
+                       ? 0
+                       : -1;
 }
 
 static int remove_folder(void **state)

@@ -1,4 +1,5 @@
 /* What happened by the day: rows add up, sums and views show them, an export brings them along. */
+#include "tests/scratch.h"
 #include "tests/unit/check.h"
 
 #include <sqlite3.h>
@@ -11,19 +12,20 @@
 #include "store/commit.h"
 #include "store/export.h"
 #include "store/log.h"
+#include "store/period.h"
 #include "store/review.h"
 #include "store/store.h"
 #include "store/sums.h"
 
 #define DAY REVIEW_DAY_MS
 
-static char folder[] = "/tmp/berth-review-XXXXXX";
+static char folder[SCRATCH_MAX];
 static char path[64], file[64], again[64];
 
 static int make_folder(void **state)
 {
         (void)state;
-        if (!mkdtemp(folder))
+        if (!scratch_folder(folder, sizeof folder, "review"))
                 return -1;
         snprintf(path, sizeof path, "%s/a", folder);
         snprintf(file, sizeof file, "%s/file", folder);
@@ -210,7 +212,7 @@ static void whole_days_go_step_by_step(void **state)
         (void)state;
         struct store *store = open_store(path);
         int steps = 1;
-        while (review_forget(store, 101 * DAY, 1, NULL) == 1)
+        while (period_forget(store, PERIOD_REVIEW, 101 * DAY, 1, NULL) == 1)
                 steps++;
         assert_int_equal(steps, 5);     /* four rows of day 100 */
         look(store, (struct review_query){.measure = "starts"}, "");

@@ -7,6 +7,7 @@
 #include "store/batch.h"
 #include "store/commit.h"
 #include "store/log.h"
+#include "store/period.h"
 #include "store/rollup.h"
 #include "store/store.h"
 #include "tests/fault_vfs.h"
@@ -126,7 +127,7 @@ static void a_sum_out_of_range_fails_the_whole_batch(void **state)
         }
 }
 
-static int count_rows(void *self, const struct usage_row *row, struct err *err)
+static int count_rows(void *self, const struct period_row *row, struct err *err)
 {
         (void)row;
         (void)err;
@@ -143,10 +144,10 @@ static void old_hours_are_forgotten_in_steps(void **state)
                 assert_int_equal(commit_row(store, &row, NULL), 0);
         }
         unsigned steps = 1, left = 0;
-        while (rollup_forget(store, 12 * HOUR, 5, NULL) == 1)
+        while (period_forget(store, PERIOD_USAGE, 12 * HOUR, 5, NULL) == 1)
                 steps++;
-        assert_int_equal(rollup_forget(store, 12 * HOUR, 5, NULL), 0);
-        assert_int_equal(rollup_each(store, count_rows, &left, NULL), 0);
+        assert_int_equal(period_forget(store, PERIOD_USAGE, 12 * HOUR, 5, NULL), 0);
+        assert_int_equal(period_each(store, PERIOD_USAGE, count_rows, &left, NULL), 0);
         assert_int_equal(left, 8);
         assert_int_equal(steps, 3);
         store_close(store);

@@ -1,3 +1,4 @@
+#include "tests/scratch.h"
 #include "tests/unit/check.h"
 
 #include <fcntl.h>
@@ -15,12 +16,12 @@
 #include "store/store.h"
 #include "tests/unit/store/story.h"
 
-static char folder[] = "/tmp/berth-test-XXXXXX";
+static char folder[SCRATCH_MAX];
 
 static int make_folder(void **state)
 {
         (void)state;
-        return mkdtemp(folder) ? 0 : -1;
+        return scratch_folder(folder, sizeof folder, "test") ? 0 : -1;
 }
 
 static int remove_folder(void **state)

@@ -1,3 +1,4 @@
+#include "tests/scratch.h"
 #include "tests/unit/check.h"
 
 #include <pthread.h>
@@ -14,7 +15,7 @@
 #include "tests/fault_vfs.h"
 #include "tests/unit/store/story.h"
 
-static char folder[] = "/tmp/berth-test-XXXXXX";
+static char folder[SCRATCH_MAX];
 static struct fault_vfs *disk;
 
 static int make_disk(void **state)
@@ -431,7 +432,7 @@ static void ending_commits_what_waits(void **state)
 static int make_folder(void **state)
 {
         (void)state;
-        return mkdtemp(folder) ? 0 : -1;
+        return scratch_folder(folder, sizeof folder, "test") ? 0 : -1;
 }
 
 static int remove_folder(void **state)
