@@ -89,8 +89,8 @@ static void the_folder_of_the_first_release_is_read(void **state)
         struct seen_run seen;
         char command[300];
 
-        snprintf(command, sizeof command, "cp -r $BERTH_SOURCE/tests/fixtures/agent-state-1 %s/state",
-                 world->folder);
+        snprintf(command, sizeof command,
+                 "cp -r \"$BERTH_SOURCE\"/tests/fixtures/agent-state-1 %s/state", world->folder);
         assert_int_equal(system(command), 0);
         list_runs(world, run_json(world, 2, 20, "exit 9", ""));
         agent_begin(world);
