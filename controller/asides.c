@@ -1,6 +1,7 @@
 #include "controller/asides.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdatomic.h>
 #include <uv.h>
 
@@ -111,6 +112,9 @@ static void run(uv_work_t *work)
                                   "the machine is busy: %s",
                                   ASIDE_MS_MAX / 1000, ask->aside.kind->if_too_long);
         crash_leave_beside(lane);
+        /* A pool that was made here has touched hundreds of MiB, which the heap would keep for the
+         * next one. It takes a millisecond. */
+        (void)malloc_trim(0);
 }
 
 /* ---- in the loop ---- */

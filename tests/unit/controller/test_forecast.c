@@ -143,9 +143,50 @@ static void nothing_comes_of_being_asked(void **state)
         assert_true(json_is_null(it));
 }
 
+#ifdef __SANITIZE_ADDRESS__
+#define KEEPS_WHAT_IS_FREED true
+#elif defined(__has_feature)
+#define KEEPS_WHAT_IS_FREED __has_feature(address_sanitizer)
+#else
+#define KEEPS_WHAT_IS_FREED false
+#endif
+
+static uint64_t resident_mib(void)
+{
+        char path[64];
+        unsigned long pages = 0;
+
+        snprintf(path, sizeof path, "/proc/%d/statm", (int)served.pid);
+        FILE *file = fopen(path, "re");
+        assert_non_null(file);
+        assert_int_equal(fscanf(file, "%*u %lu", &pages), 1);
+        (void)fclose(file);
+        return pages * (uint64_t)sysconf(_SC_PAGESIZE) >> 20;
+}
+
+/* Two pools are made for each, with room for all that may come. */
+static void its_memory_is_given_back(void **state)
+{
+        (void)state;
+        if (KEEPS_WHAT_IS_FREED)
+                skip();
+        uint64_t before = resident_mib(), after = 0;
+        for (unsigned asked = 0; asked < 6; asked++)
+                json_decref(forecast("", "", 8, ""));
+        for (unsigned tries = 0; tries < 200; tries++) {
+                after = resident_mib();
+                if (after < before + 32)
+                        break;
+                served_sleep_ms(20);
+        }
+        if (after >= before + 32)
+                fail_msg("%" PRIu64 " MiB are %" PRIu64 " MiB now", before, after);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(its_memory_is_given_back),     /* the first: nothing is made yet */
                 cmocka_unit_test(it_starts_when_what_runs_has_come_to_its_limit),
                 cmocka_unit_test(a_tenant_is_told_in_steps),
                 cmocka_unit_test(what_would_not_wait_has_none),
