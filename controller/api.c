@@ -41,7 +41,10 @@ static void ask_again(void *arg, int rc, const struct err *err)
 
 void api_undone(struct core *core, struct http_exchange *exchange, const struct err *err)
 {
-        if (http_method(exchange) == HTTP_GET || http_method(exchange) == HTTP_HEAD)
+        bool only_reads = http_method(exchange) == HTTP_GET || http_method(exchange) == HTTP_HEAD;
+
+        /* Who found no room to wait would find none again, at once and without an end. */
+        if (only_reads && err->code != ERR_FULL)
                 core_when_anew(core, ask_again, exchange);
         else
                 problem_answer(exchange, 503, err, NULL);

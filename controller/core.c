@@ -436,7 +436,7 @@ void core_commit(struct act *act, core_done *done, void *arg)
         }
         core->last_seq = seq;
         if (!core_wait_for(&core->waiting, seq, done, arg))
-                done(arg, -ERR_FULL, &err);     /* committed all the same, but nobody is told */
+                done(arg, -ERR_FULL, &core_full);       /* committed all the same */
 }
 
 /* ---- life ---- */

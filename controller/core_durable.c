@@ -9,8 +9,8 @@
 
 /* ---- who waits ---- */
 
-static const struct err full = {ERR_FULL, "too many requests wait"},
-                        anew = {ERR_IO, "the state is being made anew: try again"};
+static const struct err anew = {ERR_IO, "the state is being made anew: try again"};
+const struct err core_full = {ERR_FULL, "too many requests wait"};
 
 static bool ring_grow(struct waiting_ring *ring)
 {
@@ -60,7 +60,7 @@ void core_when_durable(struct core *core, core_done *done, void *arg)
         else if (core_is_durable(core, core->last_seq) && core->waiting.count == 0)
                 done(arg, 0, NULL);
         else if (!core_wait_for(&core->waiting, core->last_seq, done, arg))
-                done(arg, -ERR_FULL, &full);
+                done(arg, -ERR_FULL, &core_full);
 }
 
 void core_when_anew(struct core *core, core_done *done, void *arg)
@@ -68,7 +68,7 @@ void core_when_anew(struct core *core, core_done *done, void *arg)
         if (!core->stale)
                 done(arg, 0, NULL);
         else if (!core_wait_for(&core->looking, 0, done, arg))
-                done(arg, -ERR_FULL, &full);
+                done(arg, -ERR_FULL, &core_full);
 }
 
 bool core_is_durable(const struct core *core, uint64_t seq)

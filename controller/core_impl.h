@@ -72,7 +72,8 @@ struct core {
         struct core_guard guard;        /* zeroed: none */
 };
 
-/* core_durable.c: who waits. False: there is no room for one more. */
+/* core_durable.c: who waits. False: there is no room for one more, and it is told so. */
+extern const struct err core_full;
 bool core_wait_for(struct waiting_ring *ring, uint64_t seq, core_done *done, void *arg);
 void core_take_event(void *self, const struct writer_event *event); /* a writer_callback */
 void core_end_writer(struct core *core);

@@ -156,8 +156,10 @@ int log_hash_at(struct store *store, uint64_t seq, uint8_t ret_hash[STORE_HASH_B
         return rc;
 }
 
+/* 1; 0: it has been pruned by now. */
 static int time_of(struct store *store, uint64_t seq, int64_t *ret_at_ms, struct err *err)
 {
+        struct log_head base;
         sqlite3_stmt *row;
         int rc = store_statement(store, STATEMENT_RECORD_TIME, &row, err);
 
@@ -165,13 +167,16 @@ static int time_of(struct store *store, uint64_t seq, int64_t *ret_at_ms, struct
                 return rc;
         sql_bind_i64(row, 1, (int64_t)seq);
         rc = sql_step(row, err);
-        if (rc == 0)
-                return err_set(err, ERR_IO, "%s: a record is missing: check the store",
-                               store_path(store));
         if (rc > 0)
                 *ret_at_ms = sqlite3_column_int64(row, 0);
         sql_reset(row);
-        return rc < 0 ? rc : 0;
+        if (rc != 0)
+                return rc;
+        if ((rc = log_base(store, &base, err)) < 0)
+                return rc;
+        return seq <= base.seq ? 0
+                               : err_set(err, ERR_IO, "%s: a record is missing: check the store",
+                                         store_path(store));
 }
 
 int log_find_older(struct store *store, uint64_t low, uint64_t high, int64_t than_ms,
@@ -183,7 +188,7 @@ int log_find_older(struct store *store, uint64_t low, uint64_t high, int64_t tha
                 int rc = time_of(store, middle, &at_ms, err);
                 if (rc < 0)
                         return rc;
-                if (at_ms < than_ms)
+                if (rc == 0 || at_ms < than_ms)
                         low = middle;
                 else
                         high = middle - 1;

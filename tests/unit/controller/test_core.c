@@ -384,6 +384,42 @@ static void an_act_that_is_undone_leaves_no_trace(void **state)
         assert_int_equal(core_may_act(world.live.core, NULL), 0);
 }
 
+struct told {
+        unsigned calls;
+        struct err err;
+};
+
+static void keep_told(void *arg, int rc, const struct err *err)
+{
+        struct told *told = arg;
+        (void)rc;
+        told->calls++;
+        if (err)
+                told->err = *err;
+}
+
+static void who_finds_no_room_to_wait_is_told_so(void **state)
+{
+        (void)state;
+        const struct input input = {.kind = INPUT_TICKED};
+        struct told waiting = {0}, last = {0};
+        for (unsigned a = 0; a < 2; a++) {
+                world.now_ms += 5000;
+                struct act *act = world_act(&world);
+                assert_int_equal(core_input(act, &input, NULL, NULL), 0);
+                core_commit(act, keep_told, a == 0 ? &waiting : &last);
+                for (unsigned w = 0; a == 0 && w < 1u << 20 && waiting.calls == 0; w++)
+                        core_when_durable(world.live.core, keep_told, &waiting);
+        }
+        assert_int_equal(waiting.calls, 1);
+        assert_int_equal(waiting.err.code, ERR_FULL);
+        assert_int_equal(last.calls, 1);
+        assert_int_equal(last.err.code, ERR_FULL);
+        check_has(last.err.text, "too many requests wait");
+        world_settle(&world);
+        assert_int_equal(waiting.calls, 1 + (1u << 20));
+}
+
 static void an_input_that_cannot_be_meant_is_not_logged(void **state)
 {
         (void)state;
@@ -439,6 +475,7 @@ int main(void)
                 T(maintenance_and_policy_come_back),
                 T(a_key_is_held_until_its_answer_can_be_found),
                 T(an_act_that_is_undone_leaves_no_trace),
+                T(who_finds_no_room_to_wait_is_told_so),
                 T(an_input_that_cannot_be_meant_is_not_logged),
                 T(a_second_controller_on_the_file_is_noticed),
         };

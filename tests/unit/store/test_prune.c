@@ -133,6 +133,31 @@ static void after_pruning_the_rest_is_whole_and_goes_on(void **state)
         store_close(store);
 }
 
+/* Who looks while it is pruned has asked where the log begins before. */
+static void what_is_pruned_meanwhile_is_older(void **state)
+{
+        (void)state;
+        struct store *store = story_open("a", "ram"), *view;
+        struct log_head base, head;
+        struct err err = {0};
+        uint64_t before, after;
+        story_commit(store, 1, 40);
+        write_snapshot(store, 30);
+        assert_int_equal(store_view(store, &view, NULL), 0);
+        assert_int_equal(log_base(view, &base, NULL), 0);
+        assert_int_equal(log_head(view, &head, NULL), 0);
+        const int64_t than_ms = STORY_START_MS + 35 * 60000;
+        assert_int_equal(log_find_older(view, base.seq, head.seq, than_ms, &before, NULL), 0);
+        prune(store, story_seq(30));
+        if (log_find_older(view, base.seq, head.seq, than_ms, &after, &err) < 0)
+                fail_msg("%s", err.text);
+        assert_int_equal(before, after);
+        assert_int_equal(log_find_older(view, base.seq, head.seq, STORY_START_MS, &after, NULL), 0);
+        assert_int_equal(after, story_seq(30)); /* the last one that is gone */
+        store_close(view);
+        store_close(store);
+}
+
 static void the_file_becomes_smaller(void **state)
 {
         (void)state;
@@ -276,6 +301,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(after_pruning_the_rest_is_whole_and_goes_on,
                                                 make_disk, free_disk),
+                cmocka_unit_test_setup_teardown(what_is_pruned_meanwhile_is_older, make_disk,
+                                                free_disk),
                 cmocka_unit_test_setup_teardown(the_file_becomes_smaller, make_disk, free_disk),
                 cmocka_unit_test_setup_teardown(half_a_pruning_is_a_good_store, make_disk,
                                                 free_disk),
