@@ -84,8 +84,8 @@ int64_t api_now_ms(void);
 
 /* Answers with the problem. */
 void api_fail(struct call *call, const struct err *err);
-/* A core_done's rc < 0. Where what was decided before the answer never will be durable, a question is
- * asked again, of the state as it was made anew, for reads go on while the store fails. Anything
+/* A core_done's rc < 0. Where what was decided before the answer never will be durable, a question
+ * is asked again, of the state as it was made anew, for reads go on while the store fails. Anything
  * else is refused, and so is who found no room to wait. */
 void api_undone(struct core *core, struct http_exchange *exchange, const struct err *err);
 /* Answers, when all that was decided until now is durable; takes the value (NULL: out of

@@ -68,9 +68,9 @@ int log_head(struct store *store, struct log_head *ret_head, struct err *err);
 /* What is pruned: the log's first record follows it. Zero when nothing was pruned. */
 int log_base(struct store *store, struct log_head *ret_base, struct err *err);
 
-/* The last of the records low + 1 ... high that is older than `than_ms`; `low` when none is. One that
- * was pruned since `low` was asked for is older. Times never go back in a log: a few rows are looked
- * at. 0, -ERR_IO (also where one is missing), -ERR_NOMEM. */
+/* The last of the records low + 1 ... high that is older than `than_ms`; `low` when none is. One
+ * that was pruned since `low` was asked for is older. Times never go back in a log: a few rows are
+ * looked at. 0, -ERR_IO (also where one is missing), -ERR_NOMEM. */
 int log_find_older(struct store *store, uint64_t low, uint64_t high, int64_t than_ms,
                    uint64_t *ret_seq, struct err *err);
 
