@@ -77,6 +77,7 @@ static void renewed(void *arg)
         (void)enrolments_load(live, NULL);
         while ((node = nodes_next(live->nodes, &cursor))) {
                 node->changed_seq = core_last_seq(live->core);
+                node->has_started = false;      /* what was noted of it may be lost */
                 live_touch(live, node, 0);
         }
         live_resume_simulated(live);

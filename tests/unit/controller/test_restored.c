@@ -294,6 +294,38 @@ static void work_that_ran_in_a_lost_log_is_named(void **state)
         assert_int_equal(notes("{\"numbers\":{"), 2);
 }
 
+/* The commit of what it says fails: it is asked once more. */
+static void what_ran_is_asked_again_where_it_was_not_kept(void **state)
+{
+        (void)state;
+        char text[400];
+        uint64_t waits = 0;
+        for (unsigned j = 0; j < 13; j++)
+                waits = world_job(&world, "web", "fill", 1);
+        back_up();
+        (void)world_job(&world, "web", "later", 1);
+        uint64_t late = numbers_epoch(core_numbers(world.live.core), core_last_seq(world.live.core));
+        restore(9000000000);
+        taken("n1", newest(late, waits));
+        snprintf(text, sizeof text,
+                 "{\"protocol\":1,\"agent\":\"0\",\"boot\":\"b\",\"seen\":0,\"given\":%s,\"runs\":[],"
+                 "\"started\":[{\"workload\":%llu,\"member\":0,\"epoch\":%llu}]}",
+                 newest(late, waits), (unsigned long long)waits, (unsigned long long)late);
+        struct fault_vfs *disk = world.disks[world.disk];
+        fault_vfs_fail(disk, FAULT_EIO, fault_vfs_operations(disk) + 1, 1000000);
+        json_decref(world_exchange(&world, "n1", json_loads(text, 0, NULL)));
+        fault_vfs_fail(disk, FAULT_EIO, 0, 0);
+        core_retry(world.live.core);
+        world_settle(&world);
+        assert_int_equal(core_may_act(world.live.core, NULL), 0);
+        assert_int_equal(notes("{\"ran_before\":{"), 0);
+        json_t *answer = given("n1", newest(late, waits), "[]");
+        assert_true(json_is_true(json_object_get(answer, "started")));
+        json_decref(answer);
+        json_decref(world_exchange(&world, "n1", json_loads(text, 0, NULL)));
+        assert_int_equal(notes("{\"ran_before\":{"), 1);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -307,6 +339,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(a_second_controller_on_a_copy_is_noticed, begin,
                                                 end),
                 cmocka_unit_test_setup_teardown(work_that_ran_in_a_lost_log_is_named, begin, end),
+                cmocka_unit_test_setup_teardown(what_ran_is_asked_again_where_it_was_not_kept,
+                                                begin, end),
                 cmocka_unit_test_setup_teardown(what_ended_in_a_lost_log_is_taken_as_it_ended, begin,
                                                 end),
         };
