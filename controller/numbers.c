@@ -51,19 +51,28 @@ void numbers_wish_above(struct numbers_wish *wish, const struct numbers *numbers
                 wish->epoch_min = last + 1 + wish->chance;
 }
 
-bool numbers_begin(struct numbers *numbers, const struct numbers_wish *wish, uint64_t seq)
+/* Where there is no room left, records' numbers go on alone. */
+static uint64_t base_wanted(const struct numbers *numbers, const struct numbers_wish *wish,
+                            uint64_t seq)
 {
         uint64_t base = newest(numbers)->base;
 
-        if ((numbers->log || !wish->log) && wish->epoch_min <= base + seq &&
+        return wish->epoch_min > base + seq && wish->epoch_min - seq < NUMBERS_EPOCH_END
+                       ? wish->epoch_min - seq
+                       : base;
+}
+
+bool numbers_begin(struct numbers *numbers, const struct numbers_wish *wish, uint64_t seq)
+{
+        uint64_t base = base_wanted(numbers, wish, seq);
+
+        if ((numbers->log || !wish->log) && base == newest(numbers)->base &&
             wish->workload_min <= numbers->workload_min)
                 return false;
         if (!numbers->log)
                 numbers->log = wish->log;
         if (wish->workload_min > numbers->workload_min)
                 numbers->workload_min = wish->workload_min;
-        if (wish->epoch_min > base + seq)
-                base = wish->epoch_min - seq;
         add_period(numbers, seq, base);
         return true;
 }

@@ -74,6 +74,30 @@ static void of_many_starts_the_newest_are_remembered(void **state)
         assert_true(numbers_know(&numbers, 31000, 1000));
 }
 
+/* After some million starts there is no room to jump: records' numbers go on alone. */
+static void no_start_writes_what_none_could_read(void **state)
+{
+        (void)state;
+        struct numbers numbers = {.log = 7, .periods_count = 1,
+                                  .periods = {{5, NUMBERS_EPOCH_END - 1000}}};
+        for (uint64_t seq = 10; seq < 30; seq++) {
+                struct numbers_wish wish = {.epoch_min = NUMBERS_EPOCH_MAX, .workload_min = seq,
+                                            .chance = NUMBERS_CHANCE_MIN};
+                struct numbers again = numbers;
+                struct text text = {0};
+                struct err err = {0};
+                uint64_t last = numbers_epoch(&numbers, seq - 1);
+                numbers_wish_above(&wish, &numbers, seq - 1);
+                assert_true(numbers_begin(&numbers, &wish, seq));
+                assert_false(numbers_begin(&numbers, &wish, seq + 1));
+                assert_true(numbers_epoch(&numbers, seq) > last);
+                numbers_note_write(&numbers, &text);
+                if (numbers_note_read(&again, text.bytes, text.size, seq, &err) != 1)
+                        fail_msg("%s", err.text);
+                text_done(&text);
+        }
+}
+
 static void note_and_words_give_the_same_again(void **state)
 {
         (void)state;
@@ -155,6 +179,7 @@ int main(void)
                 cmocka_unit_test(every_start_begins_above_the_log_and_its_clock),
                 cmocka_unit_test(wanted_is_what_is_above),
                 cmocka_unit_test(of_many_starts_the_newest_are_remembered),
+                cmocka_unit_test(no_start_writes_what_none_could_read),
                 cmocka_unit_test(note_and_words_give_the_same_again),
                 cmocka_unit_test(what_was_never_written_is_damaged),
         };
