@@ -91,7 +91,9 @@ static void look_behind(struct live *live, struct node_entry *node, const struct
                        "there of then is ended; submit it again", node->name, given->workload);
         if (live->said)
                 live->said("store behind:", text);
-        (void)alerts_raise(live->alerts, ALERT_STORE_BEHIND, node->name, "", text, now_ms);
+        /* Each is ended by hand, and other alerts need the room. */
+        if (alerts_figures(live->alerts).firing[ALERT_STORE_BEHIND] < EXCHANGE_AHEAD_NAMED_MAX)
+                (void)alerts_raise(live->alerts, ALERT_STORE_BEHIND, node->name, "", text, now_ms);
 }
 
 bool exchange_wants_started(const struct node_entry *node)

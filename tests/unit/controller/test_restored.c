@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "controller/alerts.h"
+#include "controller/exchange.h"
 #include "store/log.h"
 
 #define LOG "00000000000000aa"
@@ -134,6 +135,28 @@ static void what_an_agent_was_given_is_passed_and_said(void **state)
         world_start(&world);
         assert_int_equal(world_work(&world, id)->epoch, epoch);
         assert_int_equal(world_job(&world, "web", "after", 1), id + 1);
+}
+
+/* They are ended one by one, by hand, and others need the room. */
+static void of_a_large_pool_some_nodes_are_named(void **state)
+{
+        (void)state;
+        char name[8];
+        assert_int_equal(world_put_pool(&world,
+                                        "kind: Pool\nname: test\nplanes: {training: {}}\nnodes:\n"
+                                        "  - {name: \"n[1-3]\", plane: training, cpu: 64,"
+                                        " ram: 512Gi, devices: {model: H100-80, count: 4}}\n"
+                                        "  - {name: \"m[10-22]\", plane: training, cpu: 64,"
+                                        " ram: 512Gi, devices: {model: H100-80, count: 4}}\n"),
+                         0);
+        for (unsigned n = 10; n < 23; n++) {
+                snprintf(name, sizeof name, "m%u", n);
+                taken(name, newest(900000000 + n, 1000));
+        }
+        assert_int_equal(alerts_of("m10"), 1);
+        assert_int_equal(alerts_of("m22"), 0);
+        assert_int_equal(alerts_figures(world.live.alerts).firing[ALERT_STORE_BEHIND],
+                         EXCHANGE_AHEAD_NAMED_MAX);
 }
 
 static void an_older_copy_that_goes_on_meets_nothing_it_has_given(void **state)
@@ -332,6 +355,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(the_clock_alone_keeps_epochs_apart, begin, end),
                 cmocka_unit_test_setup_teardown(what_an_agent_was_given_is_passed_and_said, begin,
                                                 end),
+                cmocka_unit_test_setup_teardown(of_a_large_pool_some_nodes_are_named, begin, end),
                 cmocka_unit_test_setup_teardown(
                         an_older_copy_that_goes_on_meets_nothing_it_has_given, begin, end),
                 cmocka_unit_test_setup_teardown(
