@@ -126,9 +126,7 @@ static void say_line(const char *event, const char *text)
 /* Above what any start before has given, of whichever copy of this store. */
 static int numbers_of_start(struct numbers_wish *ret_wish, struct err *err)
 {
-        uint64_t now_us = (uint64_t)api_now_ms() * 1000;
-
-        uint64_t random[2];
+        uint64_t now_us = (uint64_t)api_now_ms() * 1000, random[2];
 
         if (getrandom(random, sizeof random, 0) != sizeof random)
                 return err_set(err, ERR_IO, "no random numbers: %s", strerror(errno));

@@ -13,7 +13,7 @@ struct err;
 struct live;
 struct node_entry;
 
-#define EXCHANGE_AHEAD_NAMED_MAX 10     /* nodes ahead of the log, by alerts; berthd's log has all */
+#define EXCHANGE_AHEAD_NAMED_MAX 10     /* nodes ahead of the log, by alerts */
 
 /* What the agent says it was given ("given"), against this log (numbers.h): before anything else of
  * its report is taken. What is beyond the log is passed: whatever is given from now on is above. An

@@ -327,12 +327,13 @@ static void what_ran_is_asked_again_where_it_was_not_kept(void **state)
                 waits = world_job(&world, "web", "fill", 1);
         back_up();
         (void)world_job(&world, "web", "later", 1);
-        uint64_t late = numbers_epoch(core_numbers(world.live.core), core_last_seq(world.live.core));
+        struct core *core = world.live.core;
+        uint64_t late = numbers_epoch(core_numbers(core), core_last_seq(core));
         restore(9000000000);
         taken("n1", newest(late, waits));
         snprintf(text, sizeof text,
-                 "{\"protocol\":1,\"agent\":\"0\",\"boot\":\"b\",\"seen\":0,\"given\":%s,\"runs\":[],"
-                 "\"started\":[{\"workload\":%llu,\"member\":0,\"epoch\":%llu}]}",
+                 "{\"protocol\":1,\"agent\":\"0\",\"boot\":\"b\",\"seen\":0,\"given\":%s,"
+                 "\"runs\":[],\"started\":[{\"workload\":%llu,\"member\":0,\"epoch\":%llu}]}",
                  newest(late, waits), (unsigned long long)waits, (unsigned long long)late);
         struct fault_vfs *disk = world.disks[world.disk];
         fault_vfs_fail(disk, FAULT_EIO, fault_vfs_operations(disk) + 1, 1000000);
