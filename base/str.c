@@ -260,6 +260,15 @@ bool str_is_utf8(const char *bytes, size_t size, size_t *ret_offset)
         return true;
 }
 
+size_t str_cut(const char *text, size_t size, size_t size_max)
+{
+        if (size <= size_max)
+                return size;
+        while (size_max > 0 && ((unsigned char)text[size_max] & 0xc0) == 0x80)
+                size_max--;
+        return size_max;
+}
+
 const char *str_show(const char *text, char buf[STR_SHOW_MAX])
 {
         const size_t room = STR_SHOW_MAX - 1;

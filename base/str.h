@@ -55,6 +55,9 @@ const char *str_near(const char *const *names, size_t count, const char *wanted,
 #define STR_SHOW_MAX 64
 const char *str_show(const char *text, char buf[STR_SHOW_MAX]);
 
+/* Where a text of `size` bytes is cut so that at most `size_max` are left and no letter is torn. */
+size_t str_cut(const char *text, size_t size, size_t size_max);
+
 /* Whether the bytes are UTF-8 (shortest forms, no surrogates, up to U+10FFFF). When not,
  * *ret_offset (may be NULL) is the offset of the first wrong byte. */
 bool str_is_utf8(const char *bytes, size_t size, size_t *ret_offset);

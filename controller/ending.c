@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/str.h"
 #include "base/text.h"
 #include "controller/core.h"
 #include "controller/works.h"
@@ -180,14 +181,12 @@ static void add_why(struct text *run, const struct state *state, const struct wo
                 add_plan(run, state, works, &state->plans[workload->plan - 1], workload->id);
 }
 
-/* Of a reason as much as is worth a sentence, whole letters. */
+/* Of a reason as much as is worth a sentence. */
 static void add_reason(struct text *text, const char *reason)
 {
         char cut[REASON_MAX + 1];
-        size_t size = strnlen(reason, REASON_MAX);
+        size_t size = str_cut(reason, strlen(reason), REASON_MAX);
 
-        while (size > 0 && ((unsigned char)reason[size] & 0xC0) == 0x80)
-                size--;
         memcpy(cut, reason, size);
         cut[size] = '\0';
         text_add_json(text, cut);

@@ -40,11 +40,8 @@ static const char *signal_name(int number)
 /* Bytes that are no UTF-8 are none of JSON: then nothing is said. */
 static json_t *text_of(const char *bytes, size_t size, size_t size_max)
 {
-        size_t some = size < size_max ? size : size_max;
+        json_t *text = json_stringn(bytes, str_cut(bytes, size, size_max));
 
-        while (some > 0 && some < size && ((unsigned char)bytes[some] & 0xc0) == 0x80)
-                some--;                 /* not within a letter */
-        json_t *text = json_stringn(bytes, some);
         return text ? text : json_string("");
 }
 

@@ -307,8 +307,13 @@ static int begin_run(struct work *work, uint32_t members, struct works_at at)
 
 void work_set_reason(struct work *work, const char *reason)
 {
-        if (!work->reason && reason && *reason)
-                work->reason = copy(reason);
+        size_t size = reason ? str_cut(reason, strlen(reason), WORK_REASON_MAX) : 0;
+
+        if (work->reason || size == 0)
+                return;
+        work->reason = mem_new(size + 1, 1);
+        if (work->reason)
+                memcpy(work->reason, reason, size);
 }
 
 bool works_restore(struct work *work, const struct work *run)

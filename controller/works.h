@@ -41,6 +41,8 @@ enum phase {
 };
 const char *phase_name(enum phase phase);
 
+#define WORK_REASON_MAX 240             /* bytes of what an agent says of a run's end */
+
 struct work_member {
         uint8_t phase;                  /* enum phase */
         bool failed;                    /* EXITED: not with 0; REFUSED */
@@ -92,7 +94,7 @@ int works_add(struct works *works, uint64_t id, const char *tenant, const char *
               const char *user, uint32_t document, struct err *err);
 void works_drop(struct works *works, uint64_t id);
 
-/* Keeps the first one of a run; where memory is short, none. */
+/* Keeps the first one of a run, as much as a row has room for; where memory is short, none. */
 void work_set_reason(struct work *work, const char *reason);
 /* Its run as it stood when a snapshot was made. False: out of memory. */
 bool works_restore(struct work *work, const struct work *run);

@@ -219,6 +219,21 @@ static void utf8_is_checked_strictly(void **state)
         }
 }
 
+static void a_cut_tears_no_letter(void **state)
+{
+        (void)state;
+        static const struct {
+                const char *text;
+                size_t max, length;
+        } rows[] = {{"", 0, 0}, {"", 9, 0}, {"abc", 3, 3}, {"abc", 2, 2}, {"abc", 0, 0},
+                    {"a\xc3\xa9z", 1, 1}, {"a\xc3\xa9z", 2, 1}, {"a\xc3\xa9z", 3, 3},
+                    {"\xf0\x9f\x9a\xa2!", 3, 0}, {"\xf0\x9f\x9a\xa2!", 4, 4},
+                    {"\x80\x80\x80", 2, 0}};
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+                assert_int_equal(str_cut(rows[i].text, strlen(rows[i].text), rows[i].max),
+                                 rows[i].length);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -230,6 +245,7 @@ int main(void)
                 cmocka_unit_test(near_names_are_listed),
                 cmocka_unit_test(near_names_fit_their_buffer),
                 cmocka_unit_test(shown_text_is_safe_and_short),
+                cmocka_unit_test(a_cut_tears_no_letter),
                 cmocka_unit_test(utf8_is_checked_strictly),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,6 +113,48 @@ static void why_a_run_ended_is_kept_where_its_node_says_it(void **state)
         mem_free(row);
 }
 
+/* However long it is, or its controls: its run ends, and the pool goes on. */
+static void of_a_long_reason_is_kept_what_is_worth_a_sentence(void **state)
+{
+        (void)state;
+        static const struct {
+                const char *unit;
+                bool again;                     /* the run is lost, and begins anew */
+        } rows[] = {{"x", false}, {"\xc3\xa9", true}, {"\x01", false}, {"\"", true}};
+        for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
+                char reason[9001] = "", name[8];
+                for (size_t used = 0; used < 9000; used += strlen(rows[r].unit))
+                        memcpy(reason + used, rows[r].unit, strlen(rows[r].unit) + 1);
+                snprintf(name, sizeof name, "j%zu", r);
+                uint64_t id = world_job(&world, "web", name, 1);
+                uint64_t epoch = world_work(&world, id)->epoch;
+                say(id, 0, RUNNING);
+                json_t *list = json_pack(
+                        "[{s:I,s:i,s:I,s:s,s:i,s:b,s:s}]", "workload", (json_int_t)id, "member", 0,
+                        "epoch", (json_int_t)epoch, "phase", "exited", "signal", 9, "lost_contact",
+                        rows[r].again, "reason", reason);
+                assert_non_null(list);
+                char *text = json_dumps(list, 0);
+                report(node_of(id, 0), text);
+                free(text);
+                json_decref(list);
+                if (core_may_act(world.live.core, &world.err) < 0)
+                        fail_msg("%s", world.err.text);
+                world_tick(&world, 1000);
+                others_report("");
+                struct object_copy *row = row_of(id);
+                assert_int_equal(row->object.ended_ms == 0, rows[r].again);
+                list = run_list(&world.live, &row->object);
+                const char *kept = json_string_value(json_object_get(json_array_get(list, 0),
+                                                                     "reason"));
+                assert_non_null(kept);
+                assert_memory_equal(kept, reason, strlen(kept));
+                assert_in_range(strlen(kept), 200, 256);
+                json_decref(list);
+                mem_free(row);
+        }
+}
+
 static void runs_outlive_the_controller(void **state)
 {
         (void)state;
@@ -315,6 +357,7 @@ int main(void)
                 T(runs_are_counted_from_the_first_to_the_last),
                 T(what_was_stopped_keeps_its_run_and_waits),
                 T(why_a_run_ended_is_kept_where_its_node_says_it),
+                T(of_a_long_reason_is_kept_what_is_worth_a_sentence),
                 T(runs_outlive_the_controller),
                 T(only_the_newest_are_known_by_their_numbers),
                 T(a_run_that_ended_just_now_makes_the_list_wait),
