@@ -6,10 +6,10 @@ stage=$(cat stage 2>/dev/null || echo 0)
 runs=/sys/fs/cgroup/berth.slice/berth-runs@gpu-01.service
 export HOME=/root
 
-# try WHAT COMMAND...: within three minutes (an emulated machine is slow)
+# try WHAT COMMAND...: within some minutes (an emulated machine is slow)
 try() {
         what=$1; shift
-        for _ in $(seq 90); do
+        for _ in $(seq 60); do
                 "$@" >/dev/null 2>&1 && { echo "ok $what"; return; }
                 sleep 2
         done
