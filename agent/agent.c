@@ -61,9 +61,25 @@ static void say_contact(const struct agent *agent, const struct link_news *news)
                     "error=\"%s\" do=\"berth token make --join --node %s, its text into the file "
                     "of --join-token-file\"",
                     news->failure, agent->setup->node);
+        else if (news->is_foreign && !agent->is_foreign)
+                say(SAY_WARN, "not the controller of this node; runs go on", "error=\"%s\"",
+                    news->failure);
         else if (news->is_failing && !agent->is_failing)
                 say(SAY_WARN, "controller does not answer; runs go on", "error=\"%s\"",
                     news->failure);
+}
+
+/* The first one whose answers have a name is whom the node works for (link.h). Where that cannot be
+ * written, it holds until the agent ends. */
+static void keep_log(struct agent *agent, const struct exchange_answer *answer)
+{
+        struct err err;
+
+        if (!answer->log[0] || agent->log[0])
+                return;
+        str_copy(agent->log, sizeof agent->log, answer->log);
+        if (folder_log_write(agent->folder, answer->log, &err) < 0)
+                say(SAY_ERROR, "name of the pool's log cannot be kept", "error=\"%s\"", err.text);
 }
 
 static void hear(struct agent *agent)
@@ -76,12 +92,14 @@ static void hear(struct agent *agent)
                 keeper_doubt(agent->keeper);
         agent->is_failing = news.is_failing;
         agent->is_refused = news.is_refused;
+        agent->is_foreign = news.is_foreign;
         if (news.answer)
                 agent->lease_ms = news.answer->lease_ms;
         note_contact(agent, &news);
         agent_confirmed(agent, news.confirmed);
         if (!news.answer)
                 return;
+        keep_log(agent, news.answer);
         exchange_free(agent->answer);
         agent->answer = news.answer;
         agent_desire(agent);
@@ -272,6 +290,7 @@ static int set_up(struct agent *agent, struct err *err)
 
         if ((rc = set_up_process(agent, err)) < 0 ||
             (rc = folder_open(setup->state, &agent->folder, err)) < 0 ||
+            (rc = folder_log_read(agent->folder, agent->log, err)) < 0 ||
             (rc = find_cages(agent, err)) < 0)
                 return rc;
         agent->runs = runs_new(setup->kill_after_ms ? setup->kill_after_ms : KILL_AFTER_MS);
@@ -311,6 +330,7 @@ static int call_controller(struct agent *agent, struct err *err)
                 .client = setup->client,
                 .node = node,
                 .folder = agent->folder,
+                .log = agent->log,
                 .attaches = agent->attaches,
                 .wait_ms_max = setup->wait_ms_max,
                 .pause_ms_max = setup->pause_ms_max,

@@ -29,6 +29,7 @@ struct live {
         int control;                    /* the pipe to its supervisor; -1 = none */
         bool is_lost;                   /* the supervisor is gone, what it left is not yet */
         bool lost_contact;              /* it was ended for want of contact */
+        bool is_recalled;               /* it was forgotten, and is named again */
         int64_t lease_told_ms;          /* to its supervisor: when to TERM; 0: never */
         uid_t owner;                    /* of its notice */
         struct run_status status;
@@ -50,6 +51,7 @@ struct agent {
         struct device_list devices;
         uint64_t broken;                /* bit d: device d */
         struct exchange_answer *answer; /* the newest that was taken; NULL = none yet */
+        char log[EXCHANGE_LOG_MAX];     /* whose work this node does; "" = nobody's yet */
         size_t lives_count;
         struct live lives[RUNS_MAX];
         struct pollfd *polls;           /* RUNS_MAX + 3 */
@@ -57,11 +59,13 @@ struct agent {
         struct run_wish wishes[EXCHANGE_RUNS_MAX];
         struct run_report reports[RUNS_MAX];
         struct exchange_checkpoint checkpoints[RUNS_MAX];
+        struct run_key started[EXCHANGE_STARTED_MAX];
         int signals;                    /* signalfd */
         bool is_news;                   /* the next report is to be said at once */
         bool is_stale;                  /* a report is due */
         bool is_failing;                /* the controller did not answer */
         bool is_refused;                /* ... for it does not know us */
+        bool is_foreign;                /* ... for we work for another */
         bool is_stopping;
         int64_t contact_ms, contact_written_ms, lease_ms;
         int64_t tick_ms, devices_ms, prune_ms;  /* when each was last done; steady */

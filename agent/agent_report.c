@@ -26,17 +26,29 @@ void agent_look_at_devices(struct agent *agent)
         runs_broken(agent->runs, broken);
 }
 
+/* Nothing was made of it. */
+static void say_why_refused(const struct agent *agent, struct run_report *report)
+{
+        uint64_t floor = runs_floor_of(agent->runs, report->key.workload, report->key.member);
+
+        report->superseded = floor > report->key.epoch;
+        report->reason = floor > report->key.epoch ? "it has run here since, in a later epoch"
+                         : floor == report->key.epoch
+                                 ? "it was started here before, and how it ended is not kept"
+                                 : "it was told to stop before it was started";
+}
+
 static void fill_run(struct agent *agent, size_t index, struct run_report *report)
 {
         *report = (struct run_report){
                 .key = runs_key(agent->runs, index),
                 .phase = runs_phase_at(agent->runs, index),
-                .reason = "an epoch as new was started here before, or it was told to stop before "
-                          "it was started",
         };
         const struct live *live = agent_find(agent, report->key);
-        if (!live)
+        if (!live) {
+                say_why_refused(agent, report);
                 return;
+        }
         report->reason = live->status.reason;
         report->since_ms = live->status.since_ms;
         report->pid = live->status.pid;
@@ -44,12 +56,14 @@ static void fill_run(struct agent *agent, size_t index, struct run_report *repor
         report->signal = live->status.signal;
         report->lost_contact = live->lost_contact || live->status.lost_contact;
         report->told_to_end = live->status.told_to_end;
+        report->recalled = live->is_recalled;
 }
 
 void agent_report(struct agent *agent)
 {
         struct run_report *runs = agent->reports;
         struct exchange_checkpoint *checkpoints = agent->checkpoints;
+        const struct runs_newest newest = runs_newest(agent->runs);
         struct exchange_report report = {
                 .agent = agent->setup->version,
                 .boot = folder_boot(agent->folder),
@@ -57,6 +71,10 @@ void agent_report(struct agent *agent)
                 .protocol = agent->answer && !agent->is_failing ? agent->answer->protocol
                                                                 : PROTOCOL_MIN,
                 .seen = runs_generation(agent->runs),
+                .log = agent->log,
+                .newest_epoch = newest.epoch,
+                .newest_workload = newest.workload,
+                .started = agent->started,
                 .runs = runs,
                 .checkpoints = checkpoints,
                 .broken = agent->broken,
@@ -65,6 +83,9 @@ void agent_report(struct agent *agent)
 
         if (!agent->is_news && !agent->is_stale)
                 return;
+        if (agent->answer && agent->answer->wants_started)
+                report.started_count = runs_started(agent->runs, agent->started,
+                                                    EXCHANGE_STARTED_MAX);
         for (size_t i = 0; i < runs_count(agent->runs); i++) {
                 fill_run(agent, i, &runs[report.runs_count]);
                 /* What waits for its devices to come free is not there yet. */

@@ -50,7 +50,7 @@ static void observe(struct agent *agent, const struct live *live)
             status->signal, status->reason);
 }
 
-/* ---- what is wanted ---- */
+/* ---- wishes ---- */
 
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
@@ -83,18 +83,6 @@ static struct run_wish wish_of(const struct run_spec *spec)
                 wish.notice = notice_hash(&spec->stop);
         }
         return wish;
-}
-
-void agent_desire(struct agent *agent)
-{
-        const struct exchange_answer *answer = agent->answer;
-
-        for (uint32_t i = 0; i < answer->runs_count; i++)
-                agent->wishes[i] = wish_of(&answer->runs[i]);
-        if (!runs_desire(agent->runs, answer->generation, agent->wishes, answer->runs_count))
-                say(SAY_WARN, "list is older than one seen before", "generation=%llu newest=%llu",
-                    (unsigned long long)answer->generation,
-                    (unsigned long long)runs_generation(agent->runs));
 }
 
 static const struct run_spec *find_spec(const struct agent *agent, struct run_key key)
@@ -191,6 +179,42 @@ int agent_adopt(struct agent *agent, struct err *err)
                 agent->lease_ms = contact.lease_ms;
         }
         return rc;
+}
+
+/* ---- what is wanted ---- */
+
+/* A run that was forgotten is named again: the controller's store was restored. How it ended is
+ * told once more. */
+static void recall(struct agent *agent, struct run_key key)
+{
+        char text[RUN_KEY_TEXT_MAX];
+        struct err err;
+
+        if (agent_find(agent, key) || runs_count(agent->runs) == RUNS_MAX ||
+            runs_floor_of(agent->runs, key.workload, key.member) != key.epoch ||
+            folder_recall(agent->folder, key, &err) == -ERR_NOT_FOUND)
+                return;
+        if (adopt_one(agent, key, &err) < 0)
+                say(SAY_ERROR, "run cannot be recalled", "run=%s error=\"%s\"",
+                    run_key_text(key, text), err.text);
+        struct live *live = agent_find(agent, key);
+        if (live)
+                live->is_recalled = true;
+        agent->is_news = true;
+}
+
+void agent_desire(struct agent *agent)
+{
+        const struct exchange_answer *answer = agent->answer;
+
+        for (uint32_t i = 0; i < answer->runs_count; i++)
+                agent->wishes[i] = wish_of(&answer->runs[i]);
+        for (uint32_t i = 0; i < answer->runs_count; i++)
+                recall(agent, answer->runs[i].key);
+        if (!runs_desire(agent->runs, answer->generation, agent->wishes, answer->runs_count))
+                say(SAY_WARN, "list is older than one seen before", "generation=%llu newest=%llu",
+                    (unsigned long long)answer->generation,
+                    (unsigned long long)runs_generation(agent->runs));
 }
 
 /* ---- steps ---- */

@@ -22,6 +22,7 @@ struct err;
 struct text;
 
 #define EXCHANGE_RUNS_MAX      1024     /* of one node, in one answer */
+#define EXCHANGE_STARTED_MAX   PROTOCOL_STARTED_MAX
 #define EXCHANGE_WANTS_MAX     PROTOCOL_WANTS_MAX
 #define EXCHANGE_WORDS_MAX     1024     /* of a command; variables; secrets */
 #define EXCHANGE_ADDRESSES_MAX 4096
@@ -30,6 +31,7 @@ struct text;
 #define EXCHANGE_TENANT_MAX    512
 #define EXCHANGE_TEXT_MAX      32768    /* bytes of one word or value */
 #define EXCHANGE_SESSION_MAX   65
+#define EXCHANGE_LOG_MAX       65       /* bytes of a log's name, with the final NUL */
 #define EXCHANGE_WINDOW_MAX    4096
 #define EXCHANGE_LOG_BYTES_MAX (1u << 20)       /* of one piece of output */
 #define EXCHANGE_WORKLOAD_MAX  ((1ull << 47) - 1)
@@ -131,10 +133,14 @@ struct exchange_attach {
         uint32_t rows, columns;
 };
 
+bool exchange_is_log(const char *text);                 /* hex digits, not too many */
+
 struct exchange_answer {
         uint32_t protocol;              /* that the controller chose of those we speak */
         uint64_t generation;
+        char log[EXCHANGE_LOG_MAX];     /* the name of the controller's log, in hex; "": none */
         int64_t lease_ms;
+        bool wants_started;             /* the report shall have what was started, ever */
         uint32_t runs_count, wants_count, attaches_count;
         struct run_spec *runs;          /* no two with the same key */
         struct exchange_want *wants;    /* only of kinds that are known here */
@@ -162,6 +168,8 @@ struct run_report {
         const char *reason;             /* REFUSED; EXITED: where it is known, else "" */
         bool lost_contact;              /* EXITED: ended with its lease, or its node went down */
         bool told_to_end;               /* EXITED: it got TERM before, whatever its exit code is */
+        bool recalled;                  /* EXITED: it was forgotten, and is named again */
+        bool superseded;                /* REFUSED: a later epoch of it was started here */
 };
 
 struct exchange_checkpoint {
@@ -175,6 +183,10 @@ struct exchange_report {
         uint32_t protocol;              /* that it is written in: what was agreed; PROTOCOL_MIN
                                            until a controller has answered */
         uint64_t seen;                  /* generation of the newest answer taken; 0 = none */
+        const char *log;                /* whose answers were taken, ever; "" = nobody's yet */
+        uint64_t newest_epoch, newest_workload;         /* started, ever; 0 = none */
+        const struct run_key *started;  /* the newest of what was started, ever, if wanted */
+        size_t started_count;
         const struct run_report *runs;
         size_t runs_count;
         const struct exchange_checkpoint *checkpoints;  /* made since the last report */

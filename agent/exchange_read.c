@@ -434,6 +434,16 @@ static int read_protocol(struct reading *reading, const struct doc_node *root,
                               "the controller", &answer->protocol, reading->err);
 }
 
+static int read_log(struct reading *reading, const struct doc_node *node,
+                    struct exchange_answer *answer)
+{
+        int rc = node ? doc_copy(node, answer->log, sizeof answer->log, reading->err) : 0;
+
+        if (rc < 0 || !node || exchange_is_log(answer->log))
+                return rc;
+        return doc_fail(node, reading->err, "is no name of a log: hex digits");
+}
+
 static int read_answer(struct reading *reading, const struct doc_node *root,
                        struct exchange_answer *answer)
 {
@@ -448,6 +458,8 @@ static int read_answer(struct reading *reading, const struct doc_node *root,
             (rc = doc_u64(generation, 0, UINT64_MAX, &answer->generation, reading->err)) < 0 ||
             (rc = doc_i64(lease, LEASE_MS_MIN, LEASE_MS_MAX, &answer->lease_ms, reading->err)) <
                     0 ||
+            (rc = read_log(reading, field(root, "log"), answer)) < 0 ||
+            (rc = doc_bool(field(root, "started"), &answer->wants_started, reading->err)) < 0 ||
             (rc = read_runs(reading, runs, answer)) < 0)
                 return rc;
         return read_wants(reading, field(root, "wants"), answer);

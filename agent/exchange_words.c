@@ -65,3 +65,9 @@ bool run_phase_find(const char *name, enum run_phase *ret_phase)
         }
         return false;
 }
+
+bool exchange_is_log(const char *text)
+{
+        return text[0] && strlen(text) < EXCHANGE_LOG_MAX &&
+               text[strspn(text, "0123456789abcdef")] == '\0';
+}

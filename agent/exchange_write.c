@@ -136,9 +136,13 @@ static void add_report(struct text *text, const struct run_report *run)
                 text_add(text, ", \"lost_contact\": true");
         if (run->phase == RUN_EXITED && run->told_to_end)
                 text_add(text, ", \"told_to_end\": true");
+        if (run->phase == RUN_EXITED && run->recalled)
+                text_add(text, ", \"recalled\": true");
         if (run->phase == RUN_REFUSED ||
             (run->phase == RUN_EXITED && run->reason && run->reason[0]))
                 add_field(text, "reason", run->reason);
+        if (run->phase == RUN_REFUSED && run->superseded)
+                text_add(text, ", \"superseded\": true");
         text_add(text, "}");
 }
 
@@ -150,7 +154,17 @@ void exchange_write(struct text *text, const struct exchange_report *report)
                  PROTOCOL_MAX);
         add_field(text, "agent", report->agent);
         add_field(text, "boot", report->boot);
-        text_add(text, ", \"seen\": %" PRIu64 ", \"runs\": [", report->seen);
+        text_add(text, ", \"seen\": %" PRIu64 ", \"given\": {", report->seen);
+        if (report->log[0])
+                text_add(text, "\"log\": \"%s\", ", report->log);
+        text_add(text, "\"epoch\": %" PRIu64 ", \"workload\": %" PRIu64 "}",
+                 report->newest_epoch, report->newest_workload);
+        for (size_t i = 0; i < report->started_count; i++) {
+                text_add(text, i ? ", {" : ", \"started\": [{");
+                add_key(text, report->started[i]);
+                text_add(text, i + 1 < report->started_count ? "}" : "}]");
+        }
+        text_add(text, ", \"runs\": [");
         for (size_t i = 0; i < report->runs_count; i++) {
                 text_add(text, i ? ", " : "");
                 add_report(text, &report->runs[i]);

@@ -322,6 +322,38 @@ int folder_epoch_add(struct folder *folder, struct run_key key, struct err *err)
         return 0;
 }
 
+/* ---- whose work it is ---- */
+
+int folder_log_read(const struct folder *folder, char ret_log[EXCHANGE_LOG_MAX], struct err *err)
+{
+        char path[FOLDER_PATH_MAX];
+        char *bytes;
+        size_t size;
+        int rc = file_read(inside(folder, "log", path), EXCHANGE_LOG_MAX, &bytes, &size, err);
+
+        ret_log[0] = '\0';
+        if (rc)
+                return rc == -ERR_NOT_FOUND ? 0 : rc;
+        bytes[strcspn(bytes, "\n")] = '\0';
+        if (exchange_is_log(bytes))
+                str_copy(ret_log, EXCHANGE_LOG_MAX, bytes);
+        else
+                rc = err_set(err, ERR_INPUT,
+                             "%s: it is no name of a log; without the file the agent works for "
+                             "whichever controller answers first",
+                             path);
+        mem_free(bytes);
+        return rc;
+}
+
+int folder_log_write(const struct folder *folder, const char *log, struct err *err)
+{
+        char path[FOLDER_PATH_MAX], line[EXCHANGE_LOG_MAX + 1];
+        int length = snprintf(line, sizeof line, "%s\n", log);
+
+        return durable_write(inside(folder, "log", path), line, (size_t)length, 0600, err);
+}
+
 /* ---- contact ---- */
 
 bool folder_contact_read(const struct folder *folder, struct folder_contact *ret_contact)

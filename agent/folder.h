@@ -5,6 +5,7 @@
  *     STATE/poke                 a pipe by which supervisors wake the agent
  *     STATE/epochs               "workload member epoch" of everything ever started, a line each
  *     STATE/contact              when the controller was last heard of
+ *     STATE/log                  the name of its log: lists of another one are not for this node
  *     STATE/identity.pem         the node's key and certificate (keeper.h)
  *     STATE/runs/17.0.1042/      one run: workload, member, epoch
  *             run.json           what the controller wanted, and how it is launched; never changes
@@ -88,6 +89,13 @@ bool folder_contact_read(const struct folder *folder, struct folder_contact *ret
 /* Not synced: a machine that goes down takes its runs along. */
 void folder_contact_write(const struct folder *folder, struct folder_contact contact);
 
+/* ---- whose work it is ---- */
+
+/* The name of the controller's log, "" where none is kept. 0, -ERR_INPUT (it is none), -ERR_IO,
+ * -ERR_NOMEM. Written durably. */
+int folder_log_read(const struct folder *folder, char ret_log[EXCHANGE_LOG_MAX], struct err *err);
+int folder_log_write(const struct folder *folder, const char *log, struct err *err);
+
 /* The machine's boot id; "" where there is none. */
 #define FOLDER_BOOT_MAX 64
 const char *folder_boot(const struct folder *folder);
@@ -114,6 +122,9 @@ int folder_spec(const struct folder *folder, struct run_key key, struct arena *a
 
 /* The run is not wanted any more: to ended/. 0, -ERR_IO. */
 int folder_forget(struct folder *folder, struct run_key key, struct err *err);
+/* It is wanted again, by a controller that has forgotten how it ended: back from there. 0,
+ * -ERR_NOT_FOUND (nothing of it is kept), -ERR_IO. */
+int folder_recall(struct folder *folder, struct run_key key, struct err *err);
 
 /* ---- how a run is ---- */
 

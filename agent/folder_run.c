@@ -151,6 +151,17 @@ int folder_forget(struct folder *folder, struct run_key key, struct err *err)
         return 0;
 }
 
+int folder_recall(struct folder *folder, struct run_key key, struct err *err)
+{
+        char from[FOLDER_PATH_MAX], to[FOLDER_PATH_MAX], text[RUN_KEY_TEXT_MAX];
+
+        snprintf(from, sizeof from, "%s/ended/%s", folder->path, run_key_text(key, text));
+        if (rename(from, folder_path(folder, key, "", to)) == 0)
+                return 0;
+        return errno == ENOENT ? err_set(err, ERR_NOT_FOUND, "%s: nothing of it is kept", text)
+                               : folder_fail(err, from);
+}
+
 /* ---- how a run is ---- */
 
 static int read_status(const struct doc_node *root, struct run_status *status, struct err *err)

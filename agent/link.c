@@ -62,6 +62,7 @@ struct link {
         uint64_t sayings;      /* how often it was */
         uint64_t unread;       /* reports up to this one do not know of the newest answer */
         int64_t lease_ms;
+        char log[EXCHANGE_LOG_MAX];
         struct link_news out;
         struct answered answered[ANSWERED_COUNT];
         size_t answered_at;
@@ -105,6 +106,23 @@ static int64_t wait_ms(struct link *link)
         return wait;
 }
 
+static int check_log(struct link *link, const struct exchange_answer *answer, struct err *err)
+{
+        int rc = 0;
+
+        pthread_mutex_lock(&link->lock);
+        if (!link->log[0])
+                str_copy(link->log, sizeof link->log, answer->log);
+        else if (answer->log[0] && !str_equal(link->log, answer->log))
+                rc = err_set(err, ERR_EXISTS,
+                             "it is the controller of another pool (log %s, and this node works "
+                             "for %s): where the node is to change pools, stop the agent and "
+                             "remove the file 'log' from its state folder",
+                             answer->log, link->log);
+        pthread_mutex_unlock(&link->lock);
+        return rc;
+}
+
 static int call(struct speaker *speaker, const char *body, size_t size,
                 struct exchange_answer **ret_answer, struct err *err)
 {
@@ -125,6 +143,8 @@ static int call(struct speaker *speaker, const char *body, size_t size,
         speaker->status = rc == 0 ? answer.status : 0;
         if (rc == 0 && (rc = client_check(&answer, err)) == 0)
                 rc = exchange_read(answer.body, answer.size, ret_answer, err);
+        if (rc == 0 && (rc = check_log(speaker->link, *ret_answer, err)) < 0)
+                exchange_free(*ret_answer);
         client_answer_done(&answer);
         return rc;
 }
@@ -188,7 +208,7 @@ static void note_contact(struct link *link, int64_t asked_ms)
         pthread_mutex_lock(&link->lock);
         if (link->out.asked_ms < asked_ms)
                 link->out.asked_ms = asked_ms;
-        link->out.is_failing = link->out.is_refused = false;
+        link->out.is_failing = link->out.is_refused = link->out.is_foreign = false;
         pthread_mutex_unlock(&link->lock);
 }
 
@@ -219,6 +239,7 @@ static void note_failure(struct speaker *speaker, const struct err *err)
         pthread_mutex_lock(&link->lock);
         link->out.is_failing = true;
         link->out.is_refused = speaker->status == REFUSED_STATUS;
+        link->out.is_foreign = err->code == ERR_EXISTS;
         snprintf(link->out.failure, sizeof link->out.failure, "%s", err->text);
         pthread_mutex_unlock(&link->lock);
         wake(link);
@@ -361,6 +382,8 @@ int link_start(const struct link_setup *setup, struct link **ret_link, struct er
                 return err_set(err, ERR_NOMEM, "out of memory");
         link->setup = *setup;
         link->setup.node = NULL;
+        link->setup.log = NULL;
+        str_copy(link->log, sizeof link->log, setup->log ? setup->log : "");
         link->is_held = setup->is_held;
         pthread_mutex_init(&link->lock, NULL);
         cond_init(&link->changed);

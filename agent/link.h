@@ -27,6 +27,9 @@ struct link_setup {
         struct client_setup client;
         const char *node;               /* encoded for a path; borrowed, as is the folder */
         const struct folder *folder;
+        const char *log;                /* the node works for the controller of this log: answers
+                                           of another one are failures. "": for the first one that
+                                           says its name. Copied */
         struct attaches *attaches;      /* of whom terminals are wanted; borrowed */
         int64_t wait_ms_max;            /* how long the controller may keep an answer; 0: 20 s, and
                                            never more than a sixth of its lease */
@@ -60,6 +63,7 @@ struct link_news {
         uint64_t confirmed;             /* the newest report that was answered; 0: none */
         bool is_failing;                /* the newest call failed, for the reason in `failure` */
         bool is_refused;                /* ... which was that we are not known, or no longer */
+        bool is_foreign;                /* ... which was that we do not work for it */
         char failure[480];
 };
 /* After an answer was taken, the waiting call is made only when a new report was given: it says

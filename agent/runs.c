@@ -36,6 +36,7 @@ struct runs {
         size_t count;
         struct run runs[RUNS_MAX];
         struct map floor_at; /* member_key() -> index into floors */
+        struct runs_newest newest;
         uint32_t floors_count;
         struct floor floors[RUNS_FLOORS_MAX];
 };
@@ -105,6 +106,29 @@ uint64_t runs_floor_of(const struct runs *runs, uint64_t workload, uint32_t memb
         return at == MAP_NONE ? 0 : runs->floors[at].epoch;
 }
 
+struct runs_newest runs_newest(const struct runs *runs)
+{
+        return runs->newest;
+}
+
+size_t runs_started(const struct runs *runs, struct run_key *ret_keys, size_t max)
+{
+        size_t count = 0;
+
+        for (uint32_t i = 0; i < runs->floors_count; i++) {
+                const struct floor *floor = &runs->floors[i];
+                size_t at = count < max ? count++ : max;
+                for (; at > 0 && ret_keys[at - 1].epoch < floor->epoch; at--)
+                        if (at < max)
+                                ret_keys[at] = ret_keys[at - 1];
+                if (at < max)
+                        ret_keys[at] = (struct run_key){floor->member >> 16,
+                                                        (uint32_t)(floor->member & 0xffff),
+                                                        floor->epoch};
+        }
+        return count;
+}
+
 static int compare_keys(const void *a, const void *b)
 {
         uint64_t x = ((const struct floor *)a)->member, y = ((const struct floor *)b)->member;
@@ -144,6 +168,10 @@ int runs_floor(struct runs *runs, struct run_key key, struct err *err)
         }
         if (runs->floors[at].epoch < key.epoch)
                 runs->floors[at].epoch = key.epoch;
+        if (runs->newest.epoch < key.epoch)
+                runs->newest.epoch = key.epoch;
+        if (runs->newest.workload < key.workload)
+                runs->newest.workload = key.workload;
         return 0;
 }
 

@@ -128,3 +128,11 @@ bool runs_lease(const struct runs *runs, struct run_key key, int64_t *ret_term_m
                 int64_t *ret_kill_ms);
 /* The highest epoch seen of a member; 0 = none. */
 uint64_t runs_floor_of(const struct runs *runs, uint64_t workload, uint32_t member);
+/* The newest epoch ever started, and the highest number of a workload that was; 0 = none. */
+struct runs_newest {
+        uint64_t epoch, workload;
+};
+struct runs_newest runs_newest(const struct runs *runs);
+/* What was started, ever: the newest epoch of each member, of those remembered the `max` newest
+ * ones, the newest first. Returns how many. */
+size_t runs_started(const struct runs *runs, struct run_key *ret_keys, size_t max);

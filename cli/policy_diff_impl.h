@@ -1,4 +1,5 @@
-/* policy_diff_impl.h - shared by policy_diff.c (tenants) and policy_diff_rest.c (the rest). */
+/* policy_diff_impl.h - shared by policy_diff.c (tenants), policy_diff_people.c (reservations,
+ * principals, rules) and policy_diff_rest.c (the rest). */
 #pragma once
 
 #include "cli/policy_out.h"

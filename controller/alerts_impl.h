@@ -1,8 +1,8 @@
 /* alerts_impl.h - the inside of the alerts, for alerts*.c only.
  *
  * alerts.c is the table and what becomes of an alert; alerts_measure.c looks at the conditions,
- * alerts_restore.c at that of the store's days;
- * alerts_keep.c brings them to the store and back, and to the webhook.
+ * alerts_restore.c at that of the store's days; alerts_keep.c brings them to the store and back,
+ * alerts_post.c to the webhook; alert_words.c says them.
  */
 #pragma once
 
@@ -95,8 +95,13 @@ void alerts_keep(struct alerts *alerts, int64_t now_ms);
 /* What has changed of it, with somebody's act: notes and row. The row comes once more with the next
  * alerts_keep(), should the act fail. */
 int alerts_keep_with(struct act *act, struct entry *entry, int64_t now_ms, struct err *err);
-void alerts_post(struct alerts *alerts);
 const char *alert_change_name(enum alert_change change);
 int64_t alert_change_ms(const struct alert *alert, enum alert_change change);
 /* As it was right behind the change. */
 struct alert alert_behind(const struct alert *alert, enum alert_change change);
+
+/* ---- alerts_post.c ---- */
+
+void alerts_post(struct alerts *alerts);
+/* What the webhook has taken is told. */
+void alerts_take_posted(struct alerts *alerts);

@@ -156,6 +156,8 @@ void post_exchange(struct http_exchange *exchange, const struct route_match *mat
                 rc = err_set(&err, ERR_NOT_FOUND,
                              "the pool document has no node '%s' that has an agent", name);
         if (rc == 0)
+                rc = exchange_given(call.live, node, report, api_now_ms(), &err);
+        if (rc == 0)
                 rc = exchange_read(node, report, api_now_ms(), live_steady_ms(call.live), &seen,
                                    &err);
         if (rc == 0)

@@ -155,14 +155,6 @@ static int add_record(struct act *act, enum record_kind kind, const struct text 
         return batch_add_record(act->batch, &record, err);
 }
 
-uint64_t core_take_ids(struct core *core, uint32_t count)
-{
-        uint64_t first = core->next_workload;
-
-        core->next_workload += count;
-        return first;
-}
-
 uint64_t core_next_seq(const struct core *core)
 {
         uint64_t in_act = core->act.open ? batch_records(core->act.batch) : 0;
@@ -201,7 +193,8 @@ void core_tell_refused(struct core *core, const struct request *request, const s
 
 int core_apply(struct core *core, const struct fact *fact, uint64_t seq, int64_t at_ms)
 {
-        int rc = works_follow(core->works, fact, members_of(core->state, fact), seq, at_ms);
+        const struct works_at at = {seq, numbers_epoch(&core->numbers, seq), at_ms};
+        int rc = works_follow(core->works, fact, members_of(core->state, fact), at);
         state_apply(core->state, fact, at_ms);
         return rc;
 }
@@ -257,9 +250,9 @@ static int take_input(struct act *act, const struct input *input,
         int rc = core_may_act(core, err);
 
         assert(act->open);
-        if (rc == 0 && batch_records(act->batch) + 2 > BATCH_RECORDS_MAX)
+        if (rc == 0 && batch_records(act->batch) + 3 > BATCH_RECORDS_MAX)
                 rc = err_set(err, ERR_FULL, "one request asks for too much at once");
-        if (rc)
+        if (rc || (rc = core_number(act, err)) < 0)
                 return rc;
         core->input_body.size = core->facts_body.size = 0;
         log_input_record(input,
@@ -403,7 +396,9 @@ int core_wish(struct act *act, struct work *work, enum work_wish wish, struct er
 void core_abandon(struct act *act)
 {
         assert(act->open);
-        assert(batch_records(act->batch) == 0);
+        assert(batch_records(act->batch) == act->has_numbers);
+        if (act->has_numbers)
+                act->core->numbers = act->numbers_before;
         batch_free(act->batch);
         act->open = false;
 }
@@ -460,6 +455,7 @@ int core_open(const struct core_setup *setup, struct core **ret_core,
                 return err_set(err, ERR_NOMEM, "out of memory");
         }
         core->setup = *setup;
+        core->wish = setup->numbers;
         if (setup->early)
                 core_watch(core, setup->early);
         core->setup.early = NULL;       /* the caller's */
@@ -470,6 +466,9 @@ int core_open(const struct core_setup *setup, struct core **ret_core,
         rc = store_view(setup->store, &core->view, err);
         if (rc == 0)
                 rc = core_recover(core, ret_recovery, err);
+        if (rc == 0)
+                numbers_wish_above(&core->wish, &core->numbers, core->last_seq);
+        core->first_workload = core->next_workload;
         if (rc == 0)
                 rc = writer_new(setup->store, &options, &core->writer, err);
         if (rc) {

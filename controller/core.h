@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "controller/numbers.h"
 #include "controller/works.h"
 #include "engine/fact.h"
 #include "engine/policy.h"
@@ -43,6 +44,7 @@ struct core_setup {
         writer_callback *event;         /* from the writer's thread, or (its event is NULL then) */
         void *arg;                      /* ... from core_commit(): have core_event() called soon */
         bool is_stepped;                /* no writer thread: core_step(), for simulations */
+        struct numbers_wish numbers;    /* of this start */
         const struct core_watch *early; /* also sees what recovery brings back; NULL: none */
 };
 
@@ -128,8 +130,22 @@ int core_review(struct act *act, const struct review_row *row, struct err *err);
 
 /* Numbers for `count` new workloads: the first one. */
 uint64_t core_take_ids(struct core *core, uint32_t count);
-/* The number of the record that the act's next facts get: the epoch of what they allocate. */
+/* The number of the record that the act's next note gets, or its next input. */
 uint64_t core_next_seq(const struct core *core);
+
+/* ---- numbers: core_numbers.c ---- */
+
+/* The log's, as far as it was decided; its name is 0 before the first input. */
+const struct numbers *core_numbers(const struct core *core);
+/* Whether work of that epoch, and of that number, is of this log. */
+bool core_knows(const struct core *core, uint64_t epoch, uint64_t workload);
+/* Whether that number was given before this start of the controller. */
+bool core_is_older(const struct core *core, uint64_t workload);
+/* Whether either is not below what is given next: somebody else has given it. */
+bool core_is_beyond(const struct core *core, uint64_t epoch, uint64_t workload);
+/* From now on all that is given is above both (within the bounds of numbers.h), also where what
+ * stands in memory is lost: the note that says so comes with the next input. */
+void core_pass(struct core *core, uint64_t epoch, uint64_t workload);
 
 /* `done` is called when the act is durable (rc 0), or when it never will be (-ERR_IO): once, from
  * core_event(). Without anything to commit: when all that was decided before is durable. */

@@ -27,6 +27,8 @@ struct act {
         struct batch *batch;
         const char *actor, *reason;
         bool open;
+        bool has_numbers;               /* its first record is their note; before that they were: */
+        struct numbers numbers_before;
 };
 
 /* From the writer's thread to the core's. */
@@ -61,6 +63,9 @@ struct core {
         uint32_t models_listed;         /* device models that were there from the start */
         struct core_mail *mail;
         uint64_t next_workload;         /* number of the next one */
+        uint64_t first_workload;        /* the same when this start began */
+        struct numbers numbers;         /* the log's */
+        struct numbers_wish wish;       /* of this start, and what was passed since */
         struct core_figures figures;
         struct core_watch watches[CORE_WATCHES_MAX];
         unsigned watches_count;
@@ -71,6 +76,9 @@ struct core {
 bool core_wait_for(struct waiting_ring *ring, uint64_t seq, core_done *done, void *arg);
 void core_take_event(void *self, const struct writer_event *event); /* a writer_callback */
 void core_end_writer(struct core *core);
+/* core_numbers.c: before an input, the note of the log's numbers, where they are to change. 0,
+ * -ERR_FULL, -ERR_NOMEM: nothing has changed. */
+int core_number(struct act *act, struct err *err);
 /* core_recover.c: the state, from snapshot and facts. */
 int core_recover(struct core *core, struct core_recovery *ret_recovery, struct err *err);
 /* Applies the fact, and keeps works in step. 0 or -ERR_NOMEM. */

@@ -102,7 +102,8 @@ static int read_body(struct core *core, const void *body, size_t size, struct er
                 return rc;
         core->now_ms = image.now_ms;
         core->words.models = image.models;
-        rc = restore_runs(core, runs, runs_count, err);
+        rc = numbers_read(&core->numbers, image.numbers, image.numbers_count, err);
+        rc = rc ? rc : restore_runs(core, runs, runs_count, err);
         mem_free(runs);
         if (rc || (rc = load_policy(core, image.policy_revision, err)) < 0)
                 return rc;
@@ -186,7 +187,7 @@ static int see_fact(void *arg, struct fact *fact, struct err *err)
         return 0;
 }
 
-static void see_note(struct core *core, const struct record *record)
+static int see_note(struct core *core, const struct record *record, struct err *err)
 {
         enum work_wish wish;
         uint64_t workload;
@@ -196,11 +197,15 @@ static void see_note(struct core *core, const struct record *record)
                 if (core->watches[w].noted)
                         core->watches[w].noted(core->watches[w].arg, core->state, record->body,
                                                record->size, record->at_ms);
+        int rc = numbers_note_read(&core->numbers, record->body, record->size, record->seq, err);
+        if (rc)
+                return rc < 0 ? rc : 0;
         if (!wish_note_read(record->body, record->size, &workload, &wish))
-                return;
+                return 0;
         work = works_find(core->works, workload);
         if (work)
                 work->wish = (uint8_t)wish;
+        return 0;
 }
 
 static int see_record(struct recovery *recovery, const struct record *record, struct err *err)
@@ -222,7 +227,7 @@ static int see_record(struct recovery *recovery, const struct record *record, st
                 rc = log_facts_parse(record->body, record->size, core->state->vocab,
                                      core->setup.models, &core->words, see_fact, recovery, err);
         else if (record->kind == RECORD_NOTE)
-                see_note(core, record);
+                rc = see_note(core, record, err);
         if (rc)
                 return err_prefix(err, "record %llu of the log",
                                   (unsigned long long)record->seq);
@@ -313,6 +318,8 @@ static int recover(struct recovery *recovery, struct err *err)
         recovery->told.workloads = works_count(core->works);
         rc = objects_last(core->view, OBJECT_WORKLOAD, &core->next_workload, err);
         core->next_workload++;
+        if (core->next_workload < core->numbers.workload_min)
+                core->next_workload = core->numbers.workload_min;
         return rc;
 }
 
@@ -344,6 +351,7 @@ static void take_over(struct core *core, const struct core *fresh)
         core->now_ms = fresh->now_ms;
         core->has_begun = fresh->has_begun;
         core->next_workload = fresh->next_workload;
+        core->numbers = fresh->numbers;
 }
 
 int core_recover(struct core *core, struct core_recovery *ret_recovery, struct err *err)
@@ -359,6 +367,7 @@ int core_recover(struct core *core, struct core_recovery *ret_recovery, struct e
         fresh.works = NULL;
         fresh.policy_revision = 0;
         fresh.has_begun = false;
+        fresh.numbers = (struct numbers){0};
         fresh.words = (struct logged_words){.models = core->models_listed};
         rc = recover(&recovery, err);
         log_brought_done(&recovery.brought);
@@ -377,15 +386,17 @@ int core_recover(struct core *core, struct core_recovery *ret_recovery, struct e
 
 static int write_body(const struct core *core, struct text *out)
 {
-        const struct pool_image image = {.policy_revision = core->policy_revision,
-                                         .now_ms = core->now_ms,
-                                         .models = core->words.models};
+        struct pool_image image = {.policy_revision = core->policy_revision,
+                                   .now_ms = core->now_ms,
+                                   .models = core->words.models};
         struct pool_run *runs = mem_new(works_count(core->works), sizeof *runs);
         uint32_t cursor = 0, count = 0;
         struct work *work;
 
+        _Static_assert(NUMBERS_WORDS_MAX <= POOL_IMAGE_NUMBERS_MAX, "they have room");
         if (!runs)
                 return -ERR_NOMEM;
+        image.numbers_count = (uint32_t)numbers_write(&core->numbers, image.numbers);
         while ((work = works_next(core->works, &cursor)))
                 if (work->epoch || work->stops || work->wish)
                         runs[count++] = (struct pool_run){.id = work->id,

@@ -1,8 +1,11 @@
 #include "controller/daemon_impl.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -115,6 +118,27 @@ static void say_unread(const struct daemon *daemon)
                            figures.unread, figures.unread_id);
 }
 
+static void say_line(const char *event, const char *text)
+{
+        daemon_say(event, "%s", text);
+}
+
+/* Above what any start before has given, of whichever copy of this store. */
+static int numbers_of_start(struct numbers_wish *ret_wish, struct err *err)
+{
+        uint64_t now_us = (uint64_t)api_now_ms() * 1000;
+
+        uint64_t random[2];
+
+        if (getrandom(random, sizeof random, 0) != sizeof random)
+                return err_set(err, ERR_IO, "no random numbers: %s", strerror(errno));
+        *ret_wish = (struct numbers_wish){
+                .log = random[0] ? random[0] : 1,
+                .epoch_min = now_us < NUMBERS_EPOCH_MAX ? now_us : NUMBERS_EPOCH_MAX,
+                .chance = (uint32_t)random[1] | NUMBERS_CHANCE_MIN};
+        return 0;
+}
+
 static int open_live(struct daemon *daemon, struct err *err)
 {
         const struct daemon_options *options = daemon->options;
@@ -127,7 +151,9 @@ static int open_live(struct daemon *daemon, struct err *err)
         const struct store_options store = {.path = options->store,
                                             .is_unsafe = options->store_unsafe};
         struct core_recovery told;
-        int rc = store_open(&store, &setup.store, err);
+        int rc = numbers_of_start(&setup.numbers, err);
+
+        rc = rc ? rc : store_open(&store, &setup.store, err);
 
         if (rc)
                 return rc;
@@ -137,6 +163,7 @@ static int open_live(struct daemon *daemon, struct err *err)
                                                 [RETENTION_REVIEW] = ROLLUP_MONTHS}},
                                      .version = options->version,
                                      .changed = api_node_changed,
+                                     .said = say_line,
                                      .arg = &daemon->api};
         rc = live_open(&daemon->live, &setup, options->simulate, api_now_ms(), &told, err);
         if (rc) {

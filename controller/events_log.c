@@ -101,10 +101,11 @@ static int make_noted(const json_t *note, uint64_t id, struct event *ret_event)
         return 1;
 }
 
-/* Of alerts, and of terminals beside work. */
+/* Of alerts, of terminals beside work, and of what a lost log has run. */
 static bool is_of_event(const void *body, size_t size)
 {
-        static const char *const starts[] = {"{\"alert_", "{\"attached\":{", "{\"detached\":{"};
+        static const char *const starts[] = {"{\"alert_", "{\"attached\":{", "{\"detached\":{",
+                                             "{\"ran_before\":{"};
 
         for (size_t s = 0; s < ARRAY_LEN(starts); s++)
                 if (size > strlen(starts[s]) && memcmp(body, starts[s], strlen(starts[s])) == 0)

@@ -111,6 +111,8 @@ struct reported {
         int32_t exit_code, signal;
         bool lost_contact;              /* EXITED: with its lease, or with its node */
         bool told_to_end;               /* EXITED: with TERM, so 0 does not mean that it is done */
+        bool superseded;                /* REFUSED: it has run there in a later epoch */
+        bool recalled;                  /* EXITED: and was forgotten, by a log that is lost */
         const char *reason;             /* REFUSED, EXITED: why; NULL: not said */
 };
 
@@ -132,6 +134,8 @@ static bool read_run(const json_t *run, struct reported *ret)
                 .signal = (int32_t)json_integer_value(json_object_get(run, "signal")),
                 .lost_contact = json_is_true(json_object_get(run, "lost_contact")),
                 .told_to_end = json_is_true(json_object_get(run, "told_to_end")),
+                .superseded = json_is_true(json_object_get(run, "superseded")),
+                .recalled = json_is_true(json_object_get(run, "recalled")),
                 .reason = json_string_value(json_object_get(run, "reason"))};
         return true;
 }
@@ -260,6 +264,8 @@ bool exchange_has_news(struct live *live, const struct node_entry *node, const j
         size_t i;
         json_t *run;
 
+        if (exchange_wants_started(node) && json_object_get(report, "started"))
+                return true;
         if (!is_up(live, node))
                 return may_join(live, node, report);
         if (core_state(live->core)->nodes[number].desc.broken != live_broken(live, node))
@@ -278,6 +284,19 @@ bool exchange_has_news(struct live *live, const struct node_entry *node, const j
         return false;
 }
 
+/* It was told to end, or has begun anew since, by a log that this one is an older copy of: it has
+ * not failed, and waits again. */
+static bool is_of_lost_log(const struct live *live, const struct work *work,
+                           const struct reported *reported)
+{
+        const struct state *state = core_state(live->core);
+        const struct workload *it = &state->workloads[state_workload(state, work->id)];
+
+        return reported->superseded ||
+               (reported->recalled && reported->told_to_end && work->wish == WISH_NONE &&
+                !work->ending && !it->notice_until_ms && !workload_is_torn(state, it));
+}
+
 static int apply_run(struct live *live, struct act *act, struct node_entry *node,
                      const struct reported *reported, struct err *err)
 {
@@ -289,7 +308,7 @@ static int apply_run(struct live *live, struct act *act, struct node_entry *node
         member->phase = (uint8_t)reported->phase;
         member->exit_code = reported->exit_code;
         member->signal = reported->signal;
-        member->lost_contact = reported->lost_contact;
+        member->lost_contact = reported->lost_contact || is_of_lost_log(live, work, reported);
         if (reported->phase == PHASE_REFUSED || reported->phase == PHASE_EXITED)
                 work_set_reason(work, reported->reason);
         member->failed = reported->phase == PHASE_REFUSED || reported->exit_code != 0 ||
@@ -340,8 +359,10 @@ int exchange_apply(struct live *live, struct act *act, struct node_entry *node,
 {
         size_t i;
         json_t *run;
-        int rc = 0;
+        int rc = exchange_apply_started(live, act, node, report, err);
 
+        if (rc)
+                return rc;
         if (!is_up(live, node)) {
                 if (!may_join(live, node, report))
                         return 0;

@@ -13,6 +13,20 @@ struct err;
 struct live;
 struct node_entry;
 
+/* What the agent says it was given ("given"), against this log (numbers.h): before anything else of
+ * its report is taken. What is beyond the log is passed: whatever is given from now on is above. An
+ * agent that was given what this log does not know works for an older copy now, and somebody is
+ * told. 0; -ERR_EXISTS: it works for another log, or for two controllers at once; -ERR_INPUT: it
+ * cannot be so, or cannot be read. Older agents say nothing, and are taken. */
+int exchange_given(struct live *live, struct node_entry *node, const json_t *report,
+                   int64_t now_ms, struct err *err);
+/* Such an agent is asked what it started ("started"). Work of this log that has run there, as this
+ * log does not know, does again what it did: a note says so, which is an event. 0, -ERR_FULL,
+ * -ERR_NOMEM. */
+bool exchange_wants_started(const struct node_entry *node);
+int exchange_apply_started(struct live *live, struct act *act, struct node_entry *node,
+                           const json_t *report, struct err *err);
+
 /* Takes over what the agent says of itself, and renews its lease; `steady_ms`: live_steady_ms(). 0,
  * or -ERR_INPUT: a report that cannot be read, or of an agent with which no protocol is common
  * (proto/protocol.h). */

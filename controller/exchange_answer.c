@@ -204,6 +204,7 @@ json_t *exchange_answer(struct live *live, const struct node_entry *node)
         const struct state *state = core_state(live->core);
         uint32_t number = state_node(state, node->desc.name);
         json_t *json = json_object(), *runs = json_array();
+        char log[NUMBERS_LOG_TEXT_MAX];
 
         for (uint32_t at = number == NONE ? NONE : state->nodes[number].first_member; at != NONE;
              at = state->members[at].node_next) {
@@ -218,6 +219,11 @@ json_t *exchange_answer(struct live *live, const struct node_entry *node)
                 (void)json_array_append_new(runs, run);
         }
         view_set(json, "protocol", json_integer(node->protocol));
+        if (core_numbers(live->core)->log)
+                view_set(json, "log", json_string(numbers_log_text(core_numbers(live->core)->log,
+                                                                   log)));
+        if (exchange_wants_started(node))
+                view_set(json, "started", json_true());
         view_set(json, "generation", json_integer((json_int_t)node->generation));
         view_set(json, "lease_ms", json_integer(live->lease_ms));
         view_set(json, "runs", runs);

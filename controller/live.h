@@ -49,6 +49,8 @@ struct live {
         uint64_t last_enrolment;        /* number of the newest (enrolment.h) */
         /* Called for a node whose exchange may be answered now. */
         void (*changed)(void *arg, struct node_entry *node);
+        /* A line for the program's own log; NULL: it has none. */
+        void (*said)(const char *event, const char *text);
         void *arg;
 };
 

@@ -20,7 +20,8 @@ static void before(void *arg, const struct state *state, const struct fact *fact
                         live_touch(live, node, seq);
                 work = works_find(core_works(live->core), fact->allocated.workload);
                 if (live->simulated && work)
-                        (void)simulated_expect(live->simulated, work->id, seq,
+                        (void)simulated_expect(live->simulated, work->id,
+                                               numbers_epoch(core_numbers(live->core), seq),
                                                at_ms + live_duration_ms(live, work));
                 break;
         case FACT_NOTICED:

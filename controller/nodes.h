@@ -36,6 +36,11 @@ struct node_entry {
         uint64_t fence;                 /* down: it joins when it has seen that; 0: none yet */
         uint64_t generation;            /* of what it should run: grows */
         uint64_t changed_seq;           /* record that last changed that */
+        bool has_given;                 /* what it was given was taken since the controller
+                                           started: nobody else gives it more */
+        bool is_ahead;                  /* ... by what this log does not know */
+        bool has_started;               /* and it has said what it started then */
+        bool is_refused;                /* the newest of what it was given was */
         char version[AGENT_TEXT_MAX], boot[AGENT_TEXT_MAX];
         uint32_t protocol;              /* of the exchange, as agreed; 0: it has not spoken */
         struct enrolment enrolment;     /* whose certificates are taken; id 0: nobody's */

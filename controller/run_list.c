@@ -108,7 +108,7 @@ json_t *run_list(const struct live *live, const struct object *object)
         }
         /* The row has what is durable: as long as it may lack the run before, this one would be
          * taken for that. */
-        if (work && work->epoch && core_is_durable(live->core, work->epoch))
+        if (work && work->epoch && core_is_durable(live->core, work->placed))
                 add_present(list, ended + 1, core_state(live->core), work);
         else if (object->ended_ms && number_of(detail, "epoch") > 0)
                 add_ended(list, ended + 1, detail, "reason", object->ended_ms);

@@ -288,7 +288,7 @@ void works_drop(struct works *works, uint64_t id)
 
 /* ---- what facts mean ---- */
 
-static int begin_run(struct work *work, uint32_t members, uint64_t seq, int64_t at_ms)
+static int begin_run(struct work *work, uint32_t members, struct works_at at)
 {
         if (work->epoch)
                 return 0;               /* another member of the same run */
@@ -296,8 +296,9 @@ static int begin_run(struct work *work, uint32_t members, uint64_t seq, int64_t 
         if (!work->members)
                 return -ERR_NOMEM;
         work->members_count = (uint16_t)members;
-        work->epoch = seq;
-        work->started_ms = at_ms;
+        work->epoch = at.epoch;
+        work->placed = at.seq;
+        work->started_ms = at.ms;
         work->ending = false;
         work->failed_first = 0;
         work->left_told = false;
@@ -312,10 +313,11 @@ void work_set_reason(struct work *work, const char *reason)
 
 bool works_restore(struct work *work, const struct work *run)
 {
+        const struct works_at at = {.epoch = run->epoch, .ms = run->started_ms};
+
         work->stops = run->stops;
         work->wish = run->wish;
-        return run->epoch == 0 ||
-               begin_run(work, run->members_count, run->epoch, run->started_ms) == 0;
+        return run->epoch == 0 || begin_run(work, run->members_count, at) == 0;
 }
 
 static void end_run(struct work *work)
@@ -331,20 +333,20 @@ static void end_run(struct work *work)
         work->left_told = false;
 }
 
-int works_follow(struct works *works, const struct fact *fact, uint32_t members, uint64_t seq,
-                 int64_t at_ms)
+int works_follow(struct works *works, const struct fact *fact, uint32_t members,
+                 struct works_at at)
 {
         struct work *work;
 
         switch (fact->kind) {
         case FACT_ALLOCATED:
                 work = works_find(works, fact->allocated.workload);
-                return work ? begin_run(work, members, seq, at_ms) : 0;
+                return work ? begin_run(work, members, at) : 0;
         case FACT_REQUEUED:
                 work = works_find(works, fact->requeued.workload);
                 if (work) {
                         work->stops += fact->requeued.cause == RELEASE_STOPPED;
-                        work->requeued = seq;
+                        work->requeued = at.seq;
                         end_run(work);
                 }
                 return 0;

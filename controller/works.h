@@ -51,7 +51,8 @@ struct work_member {
 
 struct work {
         uint64_t id;
-        uint64_t epoch;                 /* record that allocated it; 0: it waits */
+        uint64_t epoch;                 /* of the record that allocated it; 0: it waits */
+        uint64_t placed;                /* that record; 0: it is from a snapshot, and durable */
         uint64_t requeued;              /* record after which it waited again; 0: none */
         int64_t started_ms;
         int64_t simulated_ms;           /* it runs so long on a simulated node; 0: not known */
@@ -97,5 +98,9 @@ void work_set_reason(struct work *work, const char *reason);
 bool works_restore(struct work *work, const struct work *run);
 
 /* What a fact of the engine means for them: runs begin and end. 0 or -ERR_NOMEM. */
-int works_follow(struct works *works, const struct fact *fact, uint32_t members, uint64_t seq,
-                 int64_t at_ms);
+struct works_at {
+        uint64_t seq, epoch;            /* of its record (numbers.h) */
+        int64_t ms;
+};
+int works_follow(struct works *works, const struct fact *fact, uint32_t members,
+                 struct works_at at);

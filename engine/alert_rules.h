@@ -35,7 +35,8 @@ enum alert_severity {
         X(STORE_FAILED,    "store_failed",      STATE, CRITICAL, 1)                             \
         X(AGENT_VERSION,   "agent_version",     STATE, WARNING,  1)                             \
         X(QUARANTINED,     "quarantined_input", STATE, CRITICAL, 1)                             \
-        X(WEBHOOK_FAILING, "webhook_failing",   STATE, WARNING,  1)
+        X(WEBHOOK_FAILING, "webhook_failing",   STATE, WARNING,  1)                             \
+        X(STORE_BEHIND,    "store_behind",      STATE, WARNING,  1)
 
 enum alert_kind {
 #define X(name, wire, measure, severity, threshold) ALERT_##name,

@@ -15,16 +15,20 @@ struct err;
 struct model_table;
 struct text;
 
+#define POOL_IMAGE_NUMBERS_MAX 256
+
 struct pool_image {
         uint64_t policy_revision;       /* 0: none is in force */
         int64_t now_ms;
         uint32_t models;                /* of the table, those that no table knew included */
+        uint32_t numbers_count;         /* 0: it was written before there were any */
+        uint64_t numbers[POOL_IMAGE_NUMBERS_MAX];       /* the controller's (numbers.h) */
 };
 
 /* A run, by the workload's number; of those that run, or did. */
 struct pool_run {
         uint64_t id;
-        uint64_t epoch;                 /* record that allocated it; 0: it waits */
+        uint64_t epoch;                 /* 0: it waits */
         int64_t started_ms;
         uint32_t stops;
         uint8_t wish;                   /* the controller's */

@@ -15,6 +15,7 @@ struct err;
 #define PROTOCOL_MAX 1
 
 #define PROTOCOL_WANTS_MAX 256          /* in one answer: agents refuse one with more */
+#define PROTOCOL_STARTED_MAX 1024       /* in one report; what is older is left out */
 
 struct protocols {
         uint32_t min, max;

@@ -1,5 +1,6 @@
 """Stories of what breaks, and of operators who change things while work runs."""
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -225,3 +226,69 @@ def story_up_and_down(programs, folder):
     finally:
         run(*words, "down")
     check(not os.path.exists(f"/proc/{pid}"), "what ran in it goes on")
+
+
+def story_store_restored(programs, folder):
+    """Long: the store is an older copy: work begins at once, and nothing begins twice unsaid."""
+    with Story(programs, folder, nodes=3) as it:
+        def number(name):
+            return it.row(name)["id"]
+
+        for name in ("stays", "ends", "anew"):
+            it.submit(name)
+            it.wait(name, "running")
+        it.submit("held", hold=True)
+        it.pool.berth("store", "backup", it.pool.store, it.pool.path("backup.db"))
+        it.submit("over")
+        it.pool.berth("release", "held")
+        for name in ("ends", "over", "held"):
+            it.wait(name, "running")
+            it.go(name)
+            it.wait(name, "succeeded")
+        it.submit("later")
+        late = it.wait_said("later", "start")[0][3]
+        it.wait("later", "running")
+        it.pool.berth("restart", "anew")
+        it.wait_said("anew", "start", 2)
+        it.wait("anew", "running")
+        highest = number("later")
+        check(it.pool.kill_berthd(signal.SIGTERM) == 0, "berthd ends badly")
+        os.makedirs(it.pool.path("old"))
+        for end in ("", "-wal", "-shm"):
+            if os.path.exists(it.pool.store + end):
+                os.rename(it.pool.store + end, it.pool.path(f"old/pool.db{end}"))
+        shutil.copy(it.pool.path("backup.db"), it.pool.store)
+
+        new = ["at-once", "new-0", "new-1", "new-2"]
+        with it.paused(late):
+            it.pool.start_berthd()
+            for name in new:
+                it.submit(name)
+            until(lambda: [name for name in new if it.said(name, "start")][1:],
+                  "new work begins though a node is late")
+        for name in (*new, "anew", "stays"):
+            it.wait(name, "running")
+        it.wait("ends", "succeeded")
+        pid = it.said("later", "start")[0][2]
+        until(lambda: not os.path.exists(f"/proc/{pid}"), "what the store does not know has ended")
+        check({it.said(name, "start")[0][3] for name in new} >= {late}, "none on the late node")
+        ran = until(lambda: it.events("held", "ran_before"), "that held has run before is said")
+        check(ran[0]["node"] == it.said("held", "start")[0][3], f"it ran elsewhere: {ran}")
+        for name, starts in (("stays", 1), ("ends", 1), ("over", 1), ("later", 1), ("held", 1), ("anew", 3),
+                             *((name, 1) for name in new)):
+            check(len(it.said(name, "start")) == starts,
+                  f"{name} was started {len(it.said(name, 'start'))} times")
+        causes = [row["cause"] for row in it.events("anew", "requeued")]
+        check(causes == ["lost"], f"why it begins anew is not said: {causes}")
+        alerts = it.pool.json("alerts")["alerts"]
+        check(any(row["kind"] == "store_behind" and row["subject"] == late for row in alerts),
+              f"that the store is behind is not said: {alerts}")
+        for name in (*new, "anew", "stays"):
+            it.go(name)
+            it.wait(name, "succeeded")
+        it.submit("next")
+        check(number("next") > highest, f"{number('next')} was given before, up to {highest}")
+        it.pool.berth("release", "held")
+        for name in ("next", "held"):
+            it.go(name)
+            it.wait(name, "succeeded")

@@ -81,6 +81,9 @@ class Daemon:
         self.store = os.path.join(folder, "pool.db")
         self.undo = os.path.join(folder, "undo")
         self.process = None
+        if options.shim:                # LD_PRELOAD is a list, split at blanks: none in its path
+            self.shim = os.path.join(folder, "shim.so")
+            os.symlink(os.path.abspath(options.shim), self.shim)
         for name, text in (("pool.yaml", POOL), ("policy.yaml", POLICY)):
             with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
                 file.write(text)
@@ -100,7 +103,7 @@ class Daemon:
     def start(self):
         environment = dict(os.environ)
         if self.options.shim:
-            environment.update(LD_PRELOAD=os.path.abspath(self.options.shim),
+            environment.update(LD_PRELOAD=self.shim,
                                FORGET_FILES=self.store, FORGET_UNDO=self.undo)
         with open(os.path.join(self.folder, "log"), "ab") as log:
             self.process = subprocess.Popen(self.command(), stderr=log, env=environment)

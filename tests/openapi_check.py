@@ -33,7 +33,7 @@ LISTS = (
     ("PlanCause", "engine/fact.h", "PLAN_CAUSES", ()),
     ("Event", "engine/fact.h", "FACTS", ("+events_forgotten", "+alert_raised",
                                            "+alert_acknowledged", "+alert_resolved",
-                                           "+attached", "+detached")),
+                                           "+attached", "+detached", "+ran_before")),
     ("AlertKind", "engine/alert_rules.h", "ALERT_KINDS", ()),
     ("UnblockKind", "engine/explain.h", "UNBLOCKS", ()),
     ("Phase", "controller/works.h", "PHASES", ()),

@@ -111,6 +111,10 @@ static void start(struct sim *sim, unsigned m, struct sim_run *run)
         if (!has_lease(sim, machine) || run->devices & devices_in_use(machine))
                 return;
         law_process_starts(sim, m, run);
+        if (run->epoch > machine->newest_epoch)
+                machine->newest_epoch = run->epoch;
+        if (run->workload > machine->newest_workload)
+                machine->newest_workload = run->workload;
         run->alive = true;
         run->since_ms = sim->now_ms;
         run->ends_ms = INT64_MAX;
@@ -194,8 +198,10 @@ static void report(struct sim *sim, unsigned m)
         machine->waits = true;
         machine->news = false;
         net_send(sim, m, machine->request, false,
-                 json_pack("{s:i,s:s,s:s,s:I,s:o,s:o}", "protocol", 1, "agent", "sim", "boot", boot,
-                           "seen", (json_int_t)machine->seen, "runs", runs, "broken", broken));
+                 json_pack("{s:i,s:s,s:s,s:I,s:{s:I,s:I},s:o,s:o}", "protocol", 1, "agent", "sim",
+                           "boot", boot, "seen", (json_int_t)machine->seen, "given", "epoch",
+                           (json_int_t)machine->newest_epoch, "workload",
+                           (json_int_t)machine->newest_workload, "runs", runs, "broken", broken));
 }
 
 static struct sim_run *find_run(struct machine *machine, uint64_t workload, unsigned member,

@@ -149,7 +149,7 @@ static void look_at_hash(struct sim *sim)
                 sim_fail(sim, "the log ends at record %" PRIu64 ", inside of an act", seq);
         else if (seq > 0 && sim->hashes[seq] != world_hash(&sim->world))
                 sim_fail(sim, "the state at record %" PRIu64 " is not what it was", seq);
-        if (seq < sim->started_epoch)
+        if (!core_knows(sim->world.live.core, sim->started_epoch, 0))
                 sim_fail(sim, "the log ends at %" PRIu64 ", and an agent has started epoch %" PRIu64,
                          seq, sim->started_epoch);
         /* What was decided behind it never was. */
@@ -271,8 +271,11 @@ void law_process_starts(struct sim *sim, unsigned m, const struct sim_run *run)
         }
         look_for_twins(sim, run);
         /* The record that is its epoch is on the disk, if the controller is there to tell. */
+        const struct work *known = sim->world.is_up ? world_work(&sim->world, run->workload) : NULL;
         if (sim->world.is_up && core_may_act(sim->world.live.core, NULL) == 0 &&
-            !core_is_durable(sim->world.live.core, run->epoch))
+            (!core_knows(sim->world.live.core, run->epoch, run->workload) ||
+             (known && known->epoch == run->epoch &&
+              !core_is_durable(sim->world.live.core, known->placed))))
                 sim_fail(sim, "workload %" PRIu64 " starts, and epoch %" PRIu64 " is not durable",
                          run->workload, run->epoch);
 }

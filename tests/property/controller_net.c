@@ -121,6 +121,10 @@ static void take_exchange(struct sim *sim, unsigned m, uint64_t request, const j
                 return;                 /* nobody listens */
         node = node_of(sim, m);
         if (node)
+                rc = exchange_given(&world->live, node, report, world->now_ms, &world->err);
+        if (rc == 0 && node->is_ahead)
+                sim_fail(sim, "%s is ahead of a store that has lost nothing", node->name);
+        if (rc == 0)
                 rc = exchange_read(node, report, world->now_ms, world->steady_ms, &seen,
                                    &world->err);
         if (rc == 0) {

@@ -39,6 +39,10 @@ static void start(struct sim *sim)
 {
         sim->world.now_ms = sim->now_ms + sim->skew_ms;
         sim->world.steady_ms = sim->now_ms;
+        sim->world.numbers = (struct numbers_wish){
+                .log = rng_next(&sim->weather) | 1,
+                .epoch_min = (uint64_t)sim->world.now_ms * 1000,
+                .chance = (uint32_t)rng_next(&sim->weather) | NUMBERS_CHANCE_MIN};
         if (world_try_start(&sim->world) < 0) {
                 sim->back_ms = sim->now_ms + 1000;      /* the disk fails still */
                 if (sim->calm)
@@ -163,7 +167,9 @@ static void cancel(struct sim *sim, uint64_t id)
         struct promised *promise = law_promise(sim, PROMISE_CANCEL);
         struct act *act = world_act(world);
         promise->first = id;
-        promise->epoch = core_last_seq(world->live.core);       /* later ones must not be started */
+        /* Later ones must not be started. */
+        promise->epoch = numbers_epoch(core_numbers(world->live.core),
+                                       core_last_seq(world->live.core));
         if (live_cancel(&world->live, act, work, &world->err) < 0)
                 sim_fail(sim, "a cancel is refused: %s", world->err.text);
         core_commit(act, law_promise_kept, promise);

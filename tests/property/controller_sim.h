@@ -59,6 +59,7 @@ struct machine {
         int64_t sent_ms, answered_ms;   /* the newest request; the newest one that was answered */
         bool waits;                     /* for an answer */
         bool news;                      /* something to report */
+        uint64_t newest_epoch, newest_workload;         /* started, ever */
         struct sim_run runs[SIM_RUNS_MAX];
         bool joins;                     /* in the act under way, the node that was lost does */
         /* When the controller last heard of it; since when without a long silence; when its node

@@ -38,6 +38,7 @@ struct controller {
         char *runs;
         uint64_t generation;
         int64_t lease_ms;
+        const char *head;
         struct held held[HELD_MAX];
         json_t *report;
         unsigned reports;
@@ -77,9 +78,9 @@ static void answer(struct controller *self, struct http_exchange *exchange)
                          self->want);
         int length =
                 asprintf(&body,
-                         "{\"generation\": %" PRIu64 ", \"lease_ms\": %" PRId64
+                         "{%s\"generation\": %" PRIu64 ", \"lease_ms\": %" PRId64
                          ", \"runs\": [%s], \"wants\": [%s], \"something\": {\"new\": 1}}",
-                         self->generation, self->lease_ms, self->runs ? self->runs : "", wants);
+                         self->head ? self->head : "", self->generation, self->lease_ms, self->runs ? self->runs : "", wants);
         assert(length > 0);
         http_answer(exchange, 200, "application/json", body, (size_t)length);
         free(body);
@@ -294,6 +295,21 @@ void controller_list(struct controller *self, const char *runs)
         uint64_t generation = self->generation + 1;
         pthread_mutex_unlock(&self->lock);
         controller_list_old(self, runs, generation);
+}
+
+void controller_head(struct controller *self, const char *head)
+{
+        pthread_mutex_lock(&self->lock);
+        self->head = head;
+        pthread_mutex_unlock(&self->lock);
+}
+
+json_t *controller_report(struct controller *self)
+{
+        pthread_mutex_lock(&self->lock);
+        json_t *report = json_deep_copy(self->report);
+        pthread_mutex_unlock(&self->lock);
+        return report;
 }
 
 void controller_lease(struct controller *self, int64_t lease_ms)

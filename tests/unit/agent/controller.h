@@ -21,6 +21,10 @@ void controller_stop(struct controller *controller);
 void controller_list(struct controller *controller, const char *runs);
 /* The same, but with a generation that is older than others were. */
 void controller_list_old(struct controller *controller, const char *runs, uint64_t generation);
+/* From now on answers carry this, e.g. "\"log\": \"aa\", "; kept as it is. */
+void controller_head(struct controller *controller, const char *head);
+/* The newest report as a whole; the caller's to drop. */
+struct json_t *controller_report(struct controller *controller);
 void controller_lease(struct controller *controller, int64_t lease_ms);
 /* From now on every exchange is answered with 503; or no longer. */
 void controller_fall_silent(struct controller *controller, bool is_silent);

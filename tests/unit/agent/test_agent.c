@@ -2,6 +2,7 @@
 #include "tests/unit/check.h"
 
 #include <inttypes.h>
+#include <jansson.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -268,6 +269,8 @@ static void nothing_starts_on_a_device_that_is_not_free_yet(void **state)
 static void an_epoch_that_has_run_or_is_older_is_never_started(void **state)
 {
         struct world *world = *state;
+        struct seen_run seen;
+        char kept[300];
 
         agent_begin(world);
         list_runs(world, run_json(world, 1, 5, "echo run >>@/count", ""));
@@ -276,14 +279,72 @@ static void an_epoch_that_has_run_or_is_older_is_never_started(void **state)
         assert_true(controller_waits(world->controller, KEY(1, 5), NULL, NULL));
         list_runs(world, both_runs(run_json(world, 1, 5, "echo run >>@/count", ""),
                                    run_json(world, 1, 4, "echo run >>@/count", "")));
-        assert_true(controller_waits(world->controller, KEY(1, 5), "refused", NULL));
-        assert_true(controller_waits(world->controller, KEY(1, 4), "refused", NULL));
+        /* A controller that has forgotten how it ended is told again. */
+        assert_true(controller_waits(world->controller, KEY(1, 5), "exited", NULL));
+        assert_true(controller_waits(world->controller, KEY(1, 4), "refused", &seen));
+        check_has(seen.reason, "it has run here since");
+        controller_list(world->controller, "");
+        assert_true(controller_waits(world->controller, KEY(1, 5), NULL, NULL));
+        snprintf(kept, sizeof kept, "rm -r %s/state/ended/1.0.5", world->folder);
+        assert_int_equal(system(kept), 0);
+        list_runs(world, run_json(world, 1, 5, "echo run >>@/count", ""));
+        assert_true(controller_waits(world->controller, KEY(1, 5), "refused", &seen));
+        check_has(seen.reason, "how it ended is not kept");
         /* Nor by an agent that has seen nothing of it. */
         assert_int_equal(agent_end(world, SIGKILL), -SIGKILL);
         agent_begin(world);
         list_runs(world, run_json(world, 1, 5, "echo run >>@/count", ""));
         assert_true(controller_waits(world->controller, KEY(1, 5), "refused", NULL));
         assert_string_equal(file_text(world, "count"), "run\n");
+}
+
+static bool reports(struct world *world, const char *log, json_int_t epoch, json_int_t workload)
+{
+        for (int i = 0; i < 6000; i++) {
+                json_t *report = controller_report(world->controller);
+                const json_t *given = json_object_get(report, "given");
+                const char *said = json_string_value(json_object_get(given, "log"));
+                bool is_so = given && strcmp(said ? said : "", log) == 0 &&
+                             json_integer_value(json_object_get(given, "epoch")) == epoch &&
+                             json_integer_value(json_object_get(given, "workload")) == workload;
+                json_decref(report);
+                if (is_so)
+                        return true;
+                usleep(10000);
+        }
+        return false;
+}
+
+static void a_list_of_another_log_changes_nothing(void **state)
+{
+        struct world *world = *state;
+
+        agent_begin(world);
+        assert_true(reports(world, "", 0, 0));
+        list_runs(world, run_json(world, 1, 9, "sleep 1000", ""));
+        assert_true(controller_waits(world->controller, KEY(1, 9), "running", NULL));
+        controller_head(world->controller, "\"log\": \"aa\", ");
+        list_runs(world, both_runs(run_json(world, 1, 9, "sleep 1000", ""),
+                                   run_json(world, 7, 5, "sleep 1000", "")));
+        assert_true(controller_waits(world->controller, KEY(7, 5), "running", NULL));
+        assert_true(reports(world, "aa", 9, 7));
+        /* Neither by this agent, nor by the next one. */
+        for (int round = 0; round < 2; round++) {
+                controller_head(world->controller, "\"log\": \"ab\", ");
+                list_runs(world, run_json(world, 8, 8, "echo 8 >@/foreign", ""));
+                assert_int_equal(agent_end(world, SIGKILL), -SIGKILL);
+                agent_begin(world);
+                usleep(500000);
+                assert_true(reports(world, "aa", 9, 7));
+                assert_true(controller_waits(world->controller, KEY(1, 9), "running", NULL));
+                assert_true(controller_waits(world->controller, KEY(8, 8), NULL, NULL));
+        }
+        assert_string_equal(file_text(world, "state/log"), "aa\n");
+        controller_head(world->controller, "\"log\": \"aa\", ");
+        list_runs(world, run_json(world, 8, 10, "sleep 1000", ""));
+        assert_true(controller_waits(world->controller, KEY(8, 10), "running", NULL));
+        assert_true(controller_waits(world->controller, KEY(1, 9), NULL, NULL));
+        assert_true(reports(world, "aa", 10, 8));
 }
 
 static void an_older_list_changes_nothing(void **state)
@@ -395,6 +456,7 @@ int main(int argc, char **argv)
                 IN_A_WORLD(what_the_list_no_longer_names_is_ended),
                 IN_A_WORLD(nothing_starts_on_a_device_that_is_not_free_yet),
                 IN_A_WORLD(an_epoch_that_has_run_or_is_older_is_never_started),
+                IN_A_WORLD(a_list_of_another_log_changes_nothing),
                 IN_A_WORLD(an_older_list_changes_nothing),
                 IN_A_WORLD(a_checkpoint_is_reported),
                 IN_A_WORLD(a_broken_device_is_reported),

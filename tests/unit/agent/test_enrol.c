@@ -120,7 +120,7 @@ static void end(pid_t *pid, int signal)
 static void start_berthd(void)
 {
         write_file("berthd.log", "");
-        pool.berthd = spawn("$BERTHD --store store.db --listen unix:$PWD/sock --tick 100ms "
+        pool.berthd = spawn("\"$BERTHD\" --store store.db --listen unix:$PWD/sock --tick 100ms "
                             "--lease 30s --listen tcp:127.0.0.1:0 --tls-cert cert.pem --tls-key "
                             "key.pem --client-ca ca.pem --node-certificates 10m --pool pool.yaml "
                             "--policy policy.yaml 2>>berthd.log");
@@ -144,7 +144,7 @@ static void start_program(const char *program, const char *node, const char *mor
 
 static void start_agent(const char *node, const char *more)
 {
-        start_program("$BERTH_AGENT", node, more);
+        start_program("\"$BERTH_AGENT\"", node, more);
 }
 
 /* ---- asking ---- */
@@ -619,7 +619,8 @@ static void an_agent_says_why_it_has_no_certificate(void **state)
                 char *at = strstr(more, "%s");
                 if (at)
                         snprintf(at, sizeof more - (size_t)(at - more), "%s", pool.tls_url);
-                snprintf(command, sizeof command, "$BERTH_AGENT --pool pool.yaml --state %s/odd "
+                snprintf(command, sizeof command,
+                         "\"$BERTH_AGENT\" --pool pool.yaml --state %s/odd "
                          "--cgroup none %s 2>odd.log", pool.folder, more);
                 pid_t pid = spawn(command);
                 assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -680,8 +681,10 @@ static void a_node_whose_clock_is_wrong_is_told_so(void **state)
                 skip();
         end(&pool.agent, SIGTERM);
         write_file("n3.token", make_token("join", "n3"));
-        snprintf(preload, sizeof preload, "env LD_PRELOAD=%s CLOCK_AHEAD_S=90000 $BERTH_AGENT",
-                 getenv("BERTH_CLOCK_SHIM"));
+        /* A list, split at blanks: its own path has none. */
+        assert_int_equal(symlink(getenv("BERTH_CLOCK_SHIM"), path_of("shim.so")), 0);
+        snprintf(preload, sizeof preload, "env LD_PRELOAD=%s CLOCK_AHEAD_S=90000 \"$BERTH_AGENT\"",
+                 path_of("shim.so"));
         start_program(preload, "n3", "--join-token-file n3.token");
         waits_for_text("n3.log", "set the clock", 1);
         check_has(text_of("n3.log"), "this node's clock says ");

@@ -10,7 +10,7 @@
 #include "base/text.h"
 
 static const char full[] =
-        "{\"generation\": 42, \"lease_ms\": 30000, \"news\": {\"of\": [1, 2]}, \"runs\": ["
+        "{\"generation\": 42, \"log\": \"9f86d081884c7d65\", \"lease_ms\": 30000, \"news\": {\"of\": [1, 2]}, \"runs\": ["
         "{\"workload\": 17, \"member\": 1, \"epoch\": 1042, \"name\": \"llama-sft\","
         " \"tenant\": \"research/nlp\", \"user\": \"ana\", \"run_as\": \"ana\","
         " \"command\": [\"torchrun\", \"tr\\u00e4in.py\"], \"env\": {\"HF_HOME\": \"/data/hf\"},"
@@ -70,6 +70,7 @@ static void an_answer_is_read_and_what_is_new_is_skipped(void **state)
 
         assert_int_equal(exchange_read(full, sizeof full - 1, &answer, &err), 0);
         assert_int_equal(answer->generation, 42);
+        assert_string_equal(answer->log, "9f86d081884c7d65");
         assert_int_equal(answer->lease_ms, 30000);
         assert_int_equal(answer->runs_count, 2);
         assert_int_equal(answer->runs[0].key.workload, 16); /* sorted */
@@ -229,6 +230,9 @@ static void a_whole_answer_can_be_wrong_too(void **state)
                 "{}",
                 "{\"generation\": 1, \"lease_ms\": 30000}",
                 "{\"generation\": -1, \"lease_ms\": 30000, \"runs\": []}",
+                "{\"generation\": 1, \"lease_ms\": 30000, \"runs\": [], \"log\": \"\"}",
+                "{\"generation\": 1, \"lease_ms\": 30000, \"runs\": [], \"log\": \"../aa\"}",
+                "{\"generation\": 1, \"lease_ms\": 30000, \"runs\": [], \"log\": {}}",
                 "{\"generation\": 1, \"lease_ms\": 999, \"runs\": []}",
                 "{\"generation\": 1, \"lease_ms\": 30000, \"runs\": null}",
                 "{\"generation\": 1, \"lease_ms\": 30000, \"runs\": [], \"wants\": [{}]}",
@@ -288,20 +292,34 @@ static void a_report_says_what_there_is(void **state)
 {
         (void)state;
         const struct run_report runs[] = {
-                {{17, 0, 1042}, RUN_RUNNING, 1799049600000, 4711, 0, 0, "", false, false},
-                {{16, 0, 990}, RUN_EXITED, 1799049601250, 0, 3, 0, "", false, false},
-                {{14, 0, 7}, RUN_EXITED, 0, 0, 0, 15, "its node went down", true, true},
-                {{15, 2, 1}, RUN_REFUSED, 0, 0, 0, 0, "no \"such\" program", false, false},
+                {.key = {17, 0, 1042}, .phase = RUN_RUNNING, .since_ms = 1799049600000,
+                 .pid = 4711, .reason = ""},
+                {.key = {16, 0, 990}, .phase = RUN_EXITED, .since_ms = 1799049601250,
+                 .exit_code = 3, .reason = ""},
+                {.key = {14, 0, 7}, .phase = RUN_EXITED, .signal = 15,
+                 .reason = "its node went down",
+                 .lost_contact = true, .told_to_end = true, .recalled = true},
+                {.key = {15, 2, 1}, .phase = RUN_REFUSED, .reason = "no \"such\" program",
+                 .superseded = true},
         };
         const struct exchange_checkpoint checkpoint = {{17, 0, 1042}, 123456};
+        const struct run_key started[] = {{17, 0, 1042}, {16, 0, 990}};
         const struct exchange_report report = {
-                "0.1.0", "f3b0", 1, 41, runs, 4, &checkpoint, 1, 1ull << 3 | 1ull << 63};
+                .agent = "0.1.0", .boot = "f3b0", .protocol = 1, .seen = 41,
+                .log = "9f86d081884c7d65", .newest_epoch = 1042, .newest_workload = 17,
+                .started = started, .started_count = 2,
+                .runs = runs, .runs_count = 4, .checkpoints = &checkpoint, .checkpoints_count = 1,
+                .broken = 1ull << 3 | 1ull << 63};
         struct text text = {0};
 
         exchange_write(&text, &report);
         assert_string_equal(
                 text.bytes,
                 "{\"protocol\": 1, \"protocols\": [1, 1], \"agent\": \"0.1.0\", \"boot\": \"f3b0\", \"seen\": 41, "
+                "\"given\": {\"log\": \"9f86d081884c7d65\", \"epoch\": 1042, "
+                "\"workload\": 17}, \"started\": ["
+                "{\"workload\": 17, \"member\": 0, \"epoch\": 1042}, "
+                "{\"workload\": 16, \"member\": 0, \"epoch\": 990}], "
                 "\"runs\": ["
                 "{\"workload\": 17, \"member\": 0, \"epoch\": 1042, \"phase\": \"running\", "
                 "\"since\": \"2027-01-04T08:00Z\", \"pid\": 4711}, "
@@ -309,9 +327,10 @@ static void a_report_says_what_there_is(void **state)
                 "\"since\": \"2027-01-04T08:00:01Z\", \"exit_code\": 3, \"signal\": 0}, "
                 "{\"workload\": 14, \"member\": 0, \"epoch\": 7, \"phase\": \"exited\", "
                 "\"exit_code\": 0, \"signal\": 15, \"lost_contact\": true, "
-                "\"told_to_end\": true, \"reason\": \"its node went down\"}, "
+                "\"told_to_end\": true, \"recalled\": true, "
+                "\"reason\": \"its node went down\"}, "
                 "{\"workload\": 15, \"member\": 2, \"epoch\": 1, \"phase\": \"refused\", "
-                "\"reason\": \"no \\\"such\\\" program\"}], "
+                "\"reason\": \"no \\\"such\\\" program\", \"superseded\": true}], "
                 "\"checkpoints\": [{\"workload\": 17, \"member\": 0, \"epoch\": 1042, "
                 "\"at_ms\": 123456}], \"broken\": [3, 63]}");
         text_done(&text);

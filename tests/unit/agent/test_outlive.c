@@ -89,8 +89,8 @@ static void the_folder_of_the_first_release_is_read(void **state)
         struct seen_run seen;
         char command[300];
 
-        snprintf(command, sizeof command, "cp -r $BERTH_SOURCE/tests/fixtures/agent-state-1 %s/state",
-                 world->folder);
+        snprintf(command, sizeof command,
+                 "cp -r \"$BERTH_SOURCE\"/tests/fixtures/agent-state-1 %s/state", world->folder);
         assert_int_equal(system(command), 0);
         list_runs(world, run_json(world, 2, 20, "exit 9", ""));
         agent_begin(world);
@@ -109,8 +109,11 @@ static void the_folder_of_the_first_release_is_read(void **state)
         assert_int_equal(output.size, 7);
         assert_memory_equal(output.bytes, "before\n", 7);
         /* An epoch as old as one that was started then starts nothing. */
+        list_runs(world, run_json(world, 1, 13, "exit 9", ""));
+        assert_true(controller_waits(world->controller, KEY(1, 13), "refused", &seen));
         list_runs(world, run_json(world, 1, 14, "exit 9", ""));
-        assert_true(controller_waits(world->controller, KEY(1, 14), "refused", &seen));
+        assert_true(controller_waits(world->controller, KEY(1, 14), "exited", &seen));
+        assert_int_not_equal(seen.exit_code, 9);
         assert_string_equal(file_text(world, "state/format"), "2\n");
 }
 

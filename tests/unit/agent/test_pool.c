@@ -50,7 +50,7 @@ static pid_t start_agent(const struct pool *pool, unsigned number)
         char command[500];
 
         snprintf(command, sizeof command,
-                 "$BERTH_AGENT --pool pool.yaml --node n%u --url unix:%s/sock --state %s/n%u "
+                 "\"$BERTH_AGENT\" --pool pool.yaml --node n%u --url unix:%s/sock --state %s/n%u "
                  "--runs-as self --cgroup none 2>>n%u.log",
                  number, pool->folder, pool->folder, number, number);
         return spawn(command, pool->folder);
@@ -110,7 +110,7 @@ static int set_up(void **state)
         write_file(pool, "policy.yaml", policy_yaml);
         snprintf(url, sizeof url, "unix:%s/sock", pool->folder);
         assert_int_equal(client_new(&(struct client_setup){.url = url}, &pool->client, &err), 0);
-        pool->berthd = spawn("$BERTHD --store store.db --listen unix:$PWD/sock --tick 100ms "
+        pool->berthd = spawn("\"$BERTHD\" --store store.db --listen unix:$PWD/sock --tick 100ms "
                              "--pool pool.yaml --policy policy.yaml 2>berthd.log",
                              pool->folder);
         for (unsigned i = 0; i < 2; i++)

@@ -23,8 +23,8 @@ static int run(struct world *world, const char *arguments)
         char command[1000];
         int status;
 
-        snprintf(command, sizeof command, "exec $BERTH_AGENT %s >%s/out 2>&1 </dev/null", arguments,
-                 world->folder);
+        snprintf(command, sizeof command, "exec \"$BERTH_AGENT\" %s >%s/out 2>&1 </dev/null",
+                 arguments, world->folder);
         status = system(command);
         assert_true(WIFEXITED(status));
         return WEXITSTATUS(status);
@@ -110,7 +110,7 @@ static void it_has_what_the_pool_says_and_runs_what_it_is_told(void **state)
         list_runs(world, run_json(world, 1, 1, "echo $CUDA_VISIBLE_DEVICES >@/sees",
                                   "\"devices\": [{\"index\": 1, \"method\": \"whole\"}]"));
         snprintf(command, sizeof command,
-                 "exec $BERTH_AGENT --pool %s/pool.yaml --node n1 --url %s --state %s/state "
+                 "exec \"$BERTH_AGENT\" --pool %s/pool.yaml --node n1 --url %s --state %s/state "
                  "--runs-as self --cgroup none",
                  world->folder, world->url, world->folder);
         pid_t pid = fork();

@@ -662,6 +662,29 @@ static void at_random_every_promise_holds(void **state)
         assert_true(late > 1000);
 }
 
+static void what_was_started_is_told_the_newest_first(void **state)
+{
+        (void)state;
+        struct runs *runs = runs_new(1000);
+        struct run_key keys[4];
+        struct err err;
+
+        assert_non_null(runs);
+        assert_int_equal(runs_started(runs, keys, 4), 0);
+        assert_int_equal(runs_newest(runs).epoch, 0);
+        for (uint64_t w = 1; w <= 7; w++)
+                assert_int_equal(runs_floor(runs, KEY(w, 100 - w), &err), 0);
+        assert_int_equal(runs_floor(runs, KEY(5, 200), &err), 0);
+        assert_int_equal(runs_newest(runs).epoch, 200);
+        assert_int_equal(runs_newest(runs).workload, 7);
+        assert_int_equal(runs_started(runs, keys, 0), 0);
+        assert_int_equal(runs_started(runs, keys, 4), 4);
+        static const struct run_key newest[] = {{5, 0, 200}, {1, 0, 99}, {2, 0, 98}, {3, 0, 97}};
+        for (unsigned i = 0; i < 4; i++)
+                assert_true(run_key_equal(keys[i], newest[i]));
+        runs_free(runs);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -676,6 +699,7 @@ int main(void)
                 cmocka_unit_test(nothing_starts_while_its_place_is_taken),
                 cmocka_unit_test(a_restart_starts_and_ends_nothing_by_itself),
                 cmocka_unit_test(floors_are_bounded_and_the_oldest_go),
+                cmocka_unit_test(what_was_started_is_told_the_newest_first),
                 cmocka_unit_test(a_full_table_takes_no_more_and_loses_nothing),
                 cmocka_unit_test(at_random_every_promise_holds),
         };

@@ -253,7 +253,8 @@ static void a_supervisor_that_finds_it_gone_leaves_nothing(void **state)
                  "\"node\": \"n1\", \"uid\": %u, \"gid\": %u, \"go\": true}}' >1.0.1/run.json",
                  world->folder, world->folder, world->folder, geteuid(), getegid());
         command(world, line);
-        snprintf(line, sizeof line, "$BERTH_AGENT " SUPERVISOR_WORD " $PWD/1.0.1 3<>1.0.1/control");
+        snprintf(line, sizeof line,
+                 "\"$BERTH_AGENT\" " SUPERVISOR_WORD " $PWD/1.0.1 3<>1.0.1/control");
         command(world, line);
         str_copy(said, sizeof said, file_text(world, "1.0.1/status.json"));
         check_has(said, "refused");

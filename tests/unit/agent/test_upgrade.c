@@ -109,9 +109,9 @@ static int set_up(void **state)
         write_file("policy.yaml", policy_yaml);
         snprintf(url, sizeof url, "unix:%s/sock", folder);
         assert_int_equal(client_new(&(struct client_setup){.url = url}, &client, NULL), 0);
-        berthd = spawn("$BERTHD --store store.db --listen unix:$PWD/sock --tick 100ms --pool "
+        berthd = spawn("\"$BERTHD\" --store store.db --listen unix:$PWD/sock --tick 100ms --pool "
                        "pool.yaml --policy policy.yaml 2>berthd.log");
-        start_agent("$BERTH_AGENT");
+        start_agent("\"$BERTH_AGENT\"");
         waits_for("/v1/pool", "\"nodes_up\":1");
         return 0;
 }
@@ -169,7 +169,7 @@ static void an_agent_of_another_release_takes_over_what_runs(void **state)
         /* As the release before this one left it. */
         snprintf(path, sizeof path, "%s/n1/format", folder);
         assert_int_equal(unlink(path), 0);
-        start_agent("$BERTH_AGENT_NEXT");
+        start_agent("\"$BERTH_AGENT_NEXT\"");
         waits_for("/v1/nodes", "\"version\":\"99.0.0\",\"version_differs\":true");
         is_taken_over("old", old);
         assert_int_equal(access(path, F_OK), 0);
@@ -177,7 +177,7 @@ static void an_agent_of_another_release_takes_over_what_runs(void **state)
         pid_t new = process_of("new");
         /* It was not what was hoped for. */
         end(&agent, SIGKILL);
-        start_agent("$BERTH_AGENT");
+        start_agent("\"$BERTH_AGENT\"");
         waits_for("/v1/nodes", "\"version_differs\":false");
         is_taken_over("old", old);
         is_taken_over("new", new);

@@ -52,7 +52,8 @@ static int64_t number(const char *sql)
 static int64_t capacity_until_the_note(void)
 {
         int64_t until = number("SELECT json_extract(CAST(body AS TEXT), '$.usage_until_ms')"
-                               " FROM records WHERE kind = 4 ORDER BY seq DESC LIMIT 1");
+                               " FROM records WHERE kind = 4 AND instr(CAST(body AS TEXT), 'usage') > 0"
+                               " ORDER BY seq DESC LIMIT 1");
         int64_t joined = number("SELECT sum(at_ms) FROM records WHERE kind = 2"
                                 " AND instr(CAST(body AS TEXT), '\"node_set\"') > 0");
         assert_int_equal(number("SELECT count(*) FROM records WHERE kind = 2"

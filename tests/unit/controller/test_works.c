@@ -108,7 +108,7 @@ static void follow(struct works *works, enum fact_kind kind, uint64_t id, uint64
                 fact.released.workload = id;
         else
                 fact.refused.workload = id;
-        assert_int_equal(works_follow(works, &fact, 3, seq, 1000), 0);
+        assert_int_equal(works_follow(works, &fact, 3, (struct works_at){seq, seq, 1000}), 0);
 }
 
 static void facts_begin_and_end_runs(void **state)

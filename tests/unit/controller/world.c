@@ -95,7 +95,8 @@ int world_try_start(struct world *world)
 {
         struct core_setup setup = {.bounds = {.nodes_max = 16, .workloads_max = 256},
                                    .placement = {.kind = POLICY_AUTO},
-                                   .is_stepped = true};
+                                   .is_stepped = true,
+                                   .numbers = world->numbers};
         const struct store_options options = {.path = "s",
                                               .vfs = fault_vfs_name(world->disks[world->disk]),
                                               .is_unlocked = true};
@@ -289,6 +290,8 @@ json_t *world_exchange(struct world *world, const char *name, json_t *report)
 
         world->err = (struct err){0};
         if (node && node->described)
+                rc = exchange_given(&world->live, node, report, world->now_ms, &world->err);
+        if (rc == 0)
                 rc = exchange_read(node, report, world->now_ms, world->steady_ms, &seen,
                                    &world->err);
         if (rc == 0)

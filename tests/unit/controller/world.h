@@ -34,6 +34,7 @@ struct world {
         struct model_table *models;     /* made anew at each start, unless `keeps_models` */
         bool keeps_models;              /* starts are quicker */
         bool simulate;
+        struct numbers_wish numbers;    /* of its starts; zeroed: epochs are records' numbers */
         bool is_up;
         struct live live;
         int64_t now_ms;
