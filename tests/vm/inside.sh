@@ -31,7 +31,7 @@ set_up() {
                 '  - {name: "gpu-[01-02]", devices: {model: H100-80, count: 8}, cpu: 96, ram: 1024Gi}' >pool.yaml
         printf '%s\n' 'kind: Policy' 'preset: protected' 'default_class: training' 'tenants:' \
                 '  vision: {protect: {H100-80: 8}, limit: {H100-80: 16}}' 'principals:' \
-                '  - {name: ana, tenants: {vision: submitter}, run_as: ana}' >policy.yaml
+                '  - {name: ana, uid: 1000, tenants: {vision: submitter}, run_as: ana}' >policy.yaml
         echo "BERTHD_OPTIONS=--pool /etc/berth/pool.yaml --policy /etc/berth/policy.yaml" \
                 "--listen tcp:0.0.0.0:7070 --tls-cert /etc/berth/tls.crt --tls-key /etc/berth/tls.key" >berthd.env
         new_certificate
