@@ -140,3 +140,4 @@ case $stage in
         echo "THE END"
         ;;
 esac
+sleep 5                                 # until the last line is written
