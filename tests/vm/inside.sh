@@ -131,8 +131,7 @@ case $stage in
         ;;
 2)
         try "after a loss of power the node is up" sh -c 'berth pool --nodes | grep -q "^gpu-01  up"'
-        try "what ran says why it ended, again" sh -c \
-                'berth status keep | grep -c "its node went down" | grep -qx 2'
+        try "what ran says why it ended, again" says keep '^ +2 .* its node went down'
         try "and runs for the third time" says keep 'keep: running'
         try "the log is whole" berth store check /var/lib/berth/pool.db
         try "no unit has failed" sh -c '! systemctl --failed --no-legend | grep -q berth'
