@@ -4,17 +4,6 @@
 #include "controller/nodes.h"
 #include "engine/contact.h"
 
-/* Of the node of that number: those somebody has a part of. */
-static unsigned held_on(const struct state *state, uint32_t number)
-{
-        unsigned devices = 0;
-
-        for (uint32_t at = state->nodes[number].first_member; at != NONE;
-             at = state->members[at].node_next)
-                devices |= member_devices(state, &state->members[at]);
-        return devices;
-}
-
 /* Who has to end hears of it, on whichever node it runs. */
 #define END_ALL UINT32_MAX              /* as a set of devices: also what has none */
 static void end_on(struct live *live, uint32_t number, uint32_t devices)
@@ -38,7 +27,7 @@ uint16_t live_broken(const struct live *live, const struct node_entry *entry)
 
         if (number != NONE && !live->simulated) {
                 unsigned known = state->nodes[number].desc.broken;
-                broken |= entry->reported ? known & held_on(state, number) : known;
+                broken |= entry->reported ? known & node_devices_held(state, number) : known;
         }
         return (uint16_t)(broken & ((1u << entry->desc.devices) - 1));
 }

@@ -44,6 +44,16 @@ uint32_t member_devices(const struct state *state, const struct member *member)
         return devices;
 }
 
+uint16_t node_devices_held(const struct state *state, uint32_t node)
+{
+        uint32_t devices = 0;
+
+        for (uint32_t at = state->nodes[node].first_member; at != NONE;
+             at = state->members[at].node_next)
+                devices |= member_devices(state, &state->members[at]);
+        return (uint16_t)devices;
+}
+
 bool workload_is_torn(const struct state *state, const struct workload *workload)
 {
         for (uint32_t at = workload->first_member; at != NONE; at = state->members[at].next) {

@@ -32,3 +32,5 @@ bool workload_is_silent(const struct state *state, const struct workload *worklo
 
 /* Bit d: the placed member has a part of device d of its node. */
 uint32_t member_devices(const struct state *state, const struct member *member);
+/* Bit d: somebody has a part of device d of the node. One that is broken stays so until then. */
+uint16_t node_devices_held(const struct state *state, uint32_t node);

@@ -104,6 +104,14 @@ int requeue(struct memo *memo, const struct state *state, uint32_t slot, enum re
         return 0;
 }
 
+int lose_one(struct memo *memo, const struct state *state, uint32_t slot, int64_t now_ms,
+             struct err *err)
+{
+        if (state->accounts && !state->workloads[slot].once)
+                return requeue(memo, state, slot, RELEASE_LOST, now_ms, err);
+        return release(memo, state, slot, RELEASE_LOST, now_ms, err);
+}
+
 int notice(struct memo *memo, const struct fact_noticed *noticed, struct err *err)
 {
         struct fact *fact = fact_add(memo, FACT_NOTICED);

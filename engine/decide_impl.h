@@ -1,5 +1,6 @@
 /* decide_impl.h - shared by decide.c (the door; inputs of one workload), decide_submit.c,
- * decide_end.c, decide_queue.c (the queue's turn) and decide_pool.c (nodes, layouts, plans, time).
+ * decide_end.c, decide_queue.c (the queue's turn), decide_pool.c (policy, prices, time) and
+ * decide_node.c (nodes and their devices).
  * All return 0 or a negative code; facts are added to the memo's. */
 #pragma once
 
@@ -47,9 +48,12 @@ int notice(struct memo *memo, const struct fact_noticed *noticed, struct err *er
 /* Whether one of the first `facts` of this group tells it to stop. */
 bool is_told(const struct memo *memo, uint32_t facts, uint64_t workload);
 
-/* ---- decide_queue.c, decide_pool.c ---- */
+/* ---- decide_queue.c, decide_pool.c, decide_node.c ---- */
 
 int decide_queue(struct memo *memo, const struct state *state, const struct input *input,
                  int64_t now_ms, unsigned step, bool *ret_more, struct err *err);
 int decide_pool(struct memo *memo, const struct state *state, const struct input *input,
+                int64_t now_ms, struct err *err);
+/* NODE_..., DEVICES_FAILED, LAYOUT_OBSERVED. */
+int decide_node(struct memo *memo, const struct state *state, const struct input *input,
                 int64_t now_ms, struct err *err);

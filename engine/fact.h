@@ -27,7 +27,7 @@ struct maintenance;
         X(USE_REPORTED, "use_reported", false) /* its devices are idle, or in use */ \
         X(HOLD_CHANGED, "user_hold_changed", true) \
         X(NODE_JOINED, "node_joined", true) \
-        X(NODE_CHANGED, "node_changed", true) \
+        X(NODE_CHANGED, "node_changed", true) /* what is held of a broken device stays broken */ \
         X(NODE_DESCRIBED, "node_described", true) /* and it is down, or was never there */ \
         X(NODE_FAILED, "node_failed", true) \
         X(DEVICES_FAILED, "devices_failed", true) /* what runs there is still to be ended */ \
@@ -207,7 +207,7 @@ struct freeze {
 struct layout_report {
         uint32_t node;                  /* name */
         uint8_t device;
-        bool failed;                    /* the step of `epoch` did not work */
+        bool failed;                    /* the step of `epoch` did not work: as DEVICES_FAILED */
         uint16_t foreign_slots;         /* memory slices of instances somebody else made */
         uint32_t epoch;                 /* of the newest step the node carried out */
 };

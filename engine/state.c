@@ -162,7 +162,7 @@ uint32_t state_workload(const struct state *state, uint64_t id)
         return map_get(state->workload_by_id, id);
 }
 
-/* Hashes that meet move on to the next key, here and in state_apply.c. */
+/* Hashes that meet move on to the next key, here and in state_tables.c. */
 uint32_t state_shape(const struct state *state, const struct need *need)
 {
         for (uint64_t key = need_hash(need);; key++) {

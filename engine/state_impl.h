@@ -18,6 +18,19 @@ void node_touch(struct state *state, uint32_t node);            /* it changed: f
 void node_refresh(struct state *state, uint32_t number);        /* what is free of it, anew */
 void node_count(struct state *state, uint32_t number, int sign);        /* its capacity */
 
+/* state_apply_queue.c: the lists that a workload stands in while it waits. */
+void enqueue(struct state *state, uint32_t slot);       /* into its bucket, by arrival */
+void unqueue(struct state *state, uint32_t slot);
+void link_after(struct state *state, uint32_t slot, const struct request *request);
+void unlink_after(struct state *state, uint32_t slot);  /* it ends: those that waited for it */
+void unlink_waiter(struct state *state, uint32_t slot); /* it waits for nobody any more */
+void join_group(struct state *state, uint32_t slot);
+void leave_group(struct state *state, uint32_t slot);
+
+/* state_apply_place.c: where it runs. */
+void apply_allocated(struct state *state, const struct fact_allocated *fact, int64_t now_ms);
+void leave_places(struct state *state, uint32_t slot);  /* for good, or back to the queue */
+
 /* state_apply_pool.c, state_apply_policy.c: facts of one kind each. */
 void apply_of_pool(struct state *state, const struct fact *fact);
 void apply_of_policy(struct state *state, const struct fact *fact);

@@ -1,396 +1,38 @@
 #include "sim/log_play.h"
 
-#include <assert.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "engine/accounts.h"
-#include "engine/contact.h"
 #include "engine/decide.h"
 #include "proto/policy_doc.h"
 #include "proto/scenario.h"
-#include "sim/log_pool.h"
+#include "sim/log_play_impl.h"
 #include "sim/log_replay.h"
-#include "sim/log_story.h"
 #include "sim/policy_load.h"
 #include "sim/replay.h"
-#include "sim/timeline.h"
 #include "store/log.h"
 
 #define PROGRESS_EVERY 4096u
-
-/* Where a job is in its story. */
-struct course {
-        uint32_t at;                    /* the next moment, + 1; 0: none */
-        uint32_t from;                  /* behind its newest failure, + 1: a stop goes no further */
-        uint32_t stop;                  /* its next stop, + 1; 0: none that was recorded */
-        uint32_t run;                   /* number of its start; events of others are void */
-        bool lost;                      /* it was given up: the log says so once more, later */
-};
-
-struct play {
-        const struct log_replay_setup *setup;
-        const struct log_story *story;
-        struct log_played *played;
-        struct log_pool pool;
-        struct memo *memo;
-        struct policy_doc *policy;      /* until it is in force */
-        bool is_set;
-        uint16_t *tenants, *classes;    /* of the policy, by the story's numbers */
-        struct course *courses;
-        struct timeline timeline;
-        int64_t now_ms;
-        bool failed;                    /* out of memory in a callback */
-        struct logged_input input;      /* whose facts, and so words, come next */
-        bool has_input;
-};
-
-/* ---- what will happen ---- */
-
-/* What comes at one time comes in the order of the log, as far as it can. */
-static uint32_t order_of(const struct play *play, uint64_t seq)
-{
-        uint64_t order = seq - play->story->from_seq;
-
-        return order < UINT32_MAX ? (uint32_t)order : UINT32_MAX;
-}
-
-static void expect(struct play *play, uint32_t job, bool is_stop, int64_t at_ms, uint64_t seq)
-{
-        const struct event event = {.at_ms = at_ms < play->now_ms ? play->now_ms : at_ms,
-                                    .kind = order_of(play, seq),
-                                    .what = job,
-                                    .run = play->courses[job].run << 1 | is_stop};
-
-        if (!timeline_add(&play->timeline, event))
-                play->failed = true;
-}
-
-static void expect_moment(struct play *play, uint32_t job)
-{
-        const struct log_run *run = &play->played->runs.items[job];
-        const struct course *course = &play->courses[job];
-
-        if (course->at == 0)
-                return;
-        const struct moment *moment = &play->story->moments[course->at - 1];
-        expect(play, job, false, run->since_ms + moment->work_ms - run->attained_ms,
-               moment->seq);
-}
-
-static void expect_stop(struct play *play, uint32_t job, int64_t until_ms)
-{
-        uint32_t at = play->courses[job].stop;
-        const struct moment *moment = at ? &play->story->moments[at - 1] : NULL;
-
-        expect(play, job, true, until_ms + (moment ? moment->work_ms : 0),
-               moment ? moment->seq : play->story->last_seq);
-}
-
-/* After a stop: what it has saved is not done again. */
-static void rewind_course(struct play *play, uint32_t job)
-{
-        struct course *course = &play->courses[job];
-        int64_t attained_ms = play->played->runs.items[job].attained_ms;
-
-        course->run++;
-        course->at = course->from;
-        while (course->at && play->story->moments[course->at - 1].work_ms <= attained_ms)
-                course->at = play->story->moments[course->at - 1].next;
-}
-
-static void see_more(struct play *play, const struct fact *fact)
-{
-        uint64_t workload = fact->kind == FACT_ALLOCATED   ? fact->allocated.workload
-                            : fact->kind == FACT_REQUEUED  ? fact->requeued.workload
-                            : fact->kind == FACT_RELEASED  ? fact->released.workload
-                            : fact->kind == FACT_NOTICED   ? fact->noticed.workload
-                                                           : 0;
-        uint32_t job = workload ? map_get(&play->story->ids, workload) : MAP_NONE;
-
-        if (job == MAP_NONE)
-                return;
-        if (fact->kind == FACT_ALLOCATED && fact->allocated.member == 0)
-                expect_moment(play, job);
-        else if (fact->kind == FACT_NOTICED)
-                expect_stop(play, job, fact->noticed.until_ms);
-        else if (fact->kind != FACT_ALLOCATED)
-                rewind_course(play, job);
-}
 
 static void see(void *arg, const struct fact *fact)
 {
         struct play *play = arg;
 
         log_runs_see(&play->played->runs, play->pool.state, fact, play->now_ms);
-        see_more(play, fact);
+        play_jobs_see(play, fact);
 }
 
-static int feed(struct play *play, const struct input *input, struct err *err)
+int play_feed(struct play *play, const struct input *input, struct err *err)
 {
         int rc = engine_run(play->pool.state, play->memo, input, play->now_ms, see, play, err);
 
         return rc == 0 && play->failed ? err_set(err, ERR_NOMEM, "out of memory") : rc;
 }
 
-/* ---- what happens ---- */
-
-static int stop(struct play *play, uint32_t job, struct err *err)
-{
-        uint64_t workload = play->story->items[job].id;
-        const struct input input = {.kind = INPUT_STOPPED, .workload = workload};
-        struct course *course = &play->courses[job];
-        uint32_t slot = state_workload(play->pool.state, workload);
-        int64_t until_ms = slot == NONE ? 0 : play->pool.state->workloads[slot].notice_until_ms;
-
-        /* The notice may have been withdrawn, and another one given since. */
-        if (until_ms == 0 || until_ms > play->now_ms)
-                return 0;
-        if (course->stop)
-                course->stop = play->story->moments[course->stop - 1].next;
-        return feed(play, &input, err);
-}
-
-static int reach(struct play *play, uint32_t job, struct err *err)
-{
-        const struct moment *moment = &play->story->moments[play->courses[job].at - 1];
-        const uint64_t workload = play->story->items[job].id;
-        struct input input = {.workload = workload};
-        uint32_t run = play->courses[job].run;
-
-        play->courses[job].at = moment->next;
-        switch ((enum moment_kind)moment->kind) {
-        case MOMENT_EXITED:
-                input.kind = INPUT_EXITED;
-                break;
-        case MOMENT_FAILED:
-                play->courses[job].from = moment->next;
-                input.kind = INPUT_FAILED;
-                break;
-        case MOMENT_CHECKPOINTED:
-                input = (struct input){.kind = INPUT_CHECKPOINTED};
-                input.checkpoint.workload = workload;
-                input.checkpoint.age_ms = moment->idle_ms > 0 ? moment->idle_ms : 0;
-                break;
-        case MOMENT_USE:
-                input = (struct input){.kind = INPUT_USE_REPORTED};
-                input.use.workload = workload;
-                input.use.idle_since_ms =
-                        moment->idle_ms < 0 ? 0 : play->now_ms - moment->idle_ms;
-                break;
-        case MOMENT_STOPPED:
-                assert(false);          /* they are a list of their own */
-        }
-        int rc = feed(play, &input, err);
-        if (rc == 0 && play->courses[job].run == run)
-                expect_moment(play, job);
-        return rc;
-}
-
-static int happen(struct play *play, const struct event *event, struct err *err)
-{
-        const struct log_run *run = &play->played->runs.items[event->what];
-
-        if (!run->runs || event->run >> 1 != (play->courses[event->what].run & UINT32_MAX >> 1))
-                return 0;
-        return event->run & 1 ? stop(play, event->what, err) : reach(play, event->what, err);
-}
-
-/* Everything before that record of that time. */
-static int happen_until(struct play *play, int64_t at_ms, uint64_t seq, struct err *err)
-{
-        for (;;) {
-                const struct event *first = timeline_first(&play->timeline);
-                if (!first || first->at_ms > at_ms ||
-                    (first->at_ms == at_ms && first->kind >= order_of(play, seq)))
-                        return 0;
-                struct event event = *first;
-                timeline_pop(&play->timeline);
-                play->now_ms = event.at_ms;
-                int rc = happen(play, &event, err);
-                if (rc)
-                        return rc;
-        }
-}
-
-/* ---- the policy ---- */
-
-static int set_policy(struct play *play, struct err *err)
-{
-        struct input input = {.kind = INPUT_POLICY_SET};
-        int rc;
-
-        if (play->is_set)
-                return 0;
-        input.accounts = accounts_new(play->policy->tenancy, err);
-        if (!input.accounts)
-                return -ERR_NOMEM;
-        rc = feed(play, &input, err);
-        if (play->pool.state->accounts != input.accounts) {
-                accounts_free(input.accounts);
-                return rc;
-        }
-        policy_doc_free(play->pool.policy);
-        play->pool.policy = play->policy;
-        play->policy = NULL;
-        play->is_set = true;
-        return rc;
-}
-
-static uint16_t label_of(struct play *play, const struct story_job *job)
-{
-        int label = job->label[0]
-                            ? tenancy_label_find(play->pool.policy->tenancy, job->label)
-                            : -1;
-
-        return (uint16_t)(label + 1);
-}
-
-/* Whom it waits for may have ended before it came, here. */
-static void keep_live_after(const struct play *play, struct request *request)
-{
-        uint8_t kept = 0;
-
-        for (uint8_t a = 0; a < request->after_count; a++)
-                if (state_workload(play->pool.state, request->after[a]) != NONE)
-                        request->after[kept++] = request->after[a];
-        memset(request->after + kept, 0, (AFTER_MAX - kept) * sizeof request->after[0]);
-        request->after_count = kept;
-}
-
-static int submit(struct play *play, const struct input *logged, struct err *err)
-{
-        uint32_t job = map_get(&play->story->ids, logged->request.workload);
-        struct input input = *logged;
-        int rc = set_policy(play, err);
-
-        if (rc)
-                return rc;
-        const struct story_job *it = &play->story->items[job];
-        input.request.tenant = play->tenants[it->tenant];
-        input.request.class = play->classes[it->class == JOBS_NONE
-                                                    ? play->story->names.classes_count
-                                                    : it->class];
-        input.request.data = label_of(play, it);
-        keep_live_after(play, &input.request);
-        rc = feed(play, &input, err);
-        if (rc == -ERR_NOMEM)
-                return rc;
-        if (rc)                         /* this policy knows no way to mean it */
-                play->played->runs.items[job].is_refused = true;
-        return 0;
-}
-
 /* ---- the log ---- */
-
-/* Of what is told at its time: whether it means anything here is the engine's to say. */
-static int tell(struct play *play, struct input *input, struct err *err)
-{
-        struct err why = {0};
-        int rc = log_brought_give_input(&play->pool.brought, play->pool.models, input, err);
-
-        if (rc)
-                return rc;
-        rc = feed(play, input, &why);
-        if (rc == -ERR_NOMEM)
-                return err_set(err, ERR_NOMEM, "out of memory");
-        play->played->inputs_left_out += rc != 0;
-        return 0;
-}
-
-static uint64_t workload_of(const struct input *input)
-{
-        return input->kind == INPUT_HOLD_CHANGED ? input->hold.workload
-               : input->kind == INPUT_STOP_ASKED ? input->stop.workload
-               : input->kind == INPUT_MOVE_ASKED ? input->move.workload
-                                                 : input->workload;
-}
-
-static bool runs_here(const struct play *play, uint64_t workload)
-{
-        uint32_t slot = state_workload(play->pool.state, workload);
-
-        return slot != NONE && play->pool.state->workloads[slot].members_placed > 0;
-}
-
-/* What a failure took a part of, here, ends at once: nobody has to be waited for. */
-static int lose_torn(struct play *play, struct err *err)
-{
-        const struct state *state = play->pool.state;
-        int rc = 0;
-
-        for (uint32_t slot = 0; rc == 0 && slot < state->workload_slots.high; slot++) {
-                const struct workload *it = &state->workloads[slot];
-                struct input lost = {.kind = INPUT_LOST, .workload = it->id};
-                uint32_t job = it->live ? map_get(&play->story->ids, it->id) : MAP_NONE;
-                if (job == MAP_NONE || !workload_is_torn(state, it))
-                        continue;
-                play->courses[job].lost = true;
-                rc = tell(play, &lost, err);
-        }
-        return rc;
-}
-
-static int lose(struct play *play, struct input *input, struct err *err)
-{
-        uint32_t job = map_get(&play->story->ids, input->workload);
-        bool was_lost = job != MAP_NONE && play->courses[job].lost;
-
-        if (was_lost)
-                play->courses[job].lost = false;
-        return !was_lost && runs_here(play, input->workload) ? tell(play, input, err) : 0;
-}
-
-static int fail(struct play *play, struct input *input, struct err *err)
-{
-        int rc = tell(play, input, err);
-
-        return rc ? rc : lose_torn(play, err);
-}
-
-static int take_input(struct play *play, struct input *input, struct err *err)
-{
-        switch (input->kind) {
-        case INPUT_LOST:
-                return lose(play, input, err);
-        case INPUT_NODE_FAILED:
-        case INPUT_DEVICES_FAILED:
-                return fail(play, input, err);
-        case INPUT_SUBMITTED:
-                return submit(play, input, err);
-        case INPUT_POLICY_SET:
-                return set_policy(play, err);
-        case INPUT_CANCELLED:
-        case INPUT_HOLD_CHANGED:
-        case INPUT_STOP_ASKED:
-        case INPUT_MOVE_ASKED:
-                if (state_workload(play->pool.state, workload_of(input)) == NONE)
-                        return 0;       /* it has ended, here */
-                return tell(play, input, err);
-        case INPUT_NODE_JOINED:
-        case INPUT_NODE_CHANGED:
-        case INPUT_NODE_DESCRIBED:
-        case INPUT_NODE_REMOVED:
-        case INPUT_FREEZE_SET:
-        case INPUT_MAINTENANCE_SET:
-        case INPUT_TICKED:
-                return tell(play, input, err);
-        case INPUT_EXITED:
-        case INPUT_FAILED:
-        case INPUT_STOPPED:
-        case INPUT_CHECKPOINTED:
-        case INPUT_USE_REPORTED:
-        case INPUT_LAYOUT_OBSERVED:
-        case INPUT_PLAN_SET:
-        case INPUT_ETA_SET:
-        case INPUTS_END:
-                return 0;               /* it follows from running, or is left out */
-        }
-        return 0;
-}
 
 static int keep_input(struct play *play, const struct record *record, struct err *err)
 {
@@ -402,6 +44,7 @@ static int keep_input(struct play *play, const struct record *record, struct err
         if (rc)
                 return rc;
         play->has_input = true;
+        play->input_seq = record->seq;
         return log_pool_take_input(&play->pool, record, &play->input, err);
 }
 
@@ -413,10 +56,10 @@ static int take_facts(struct play *play, const struct record *record, struct err
         if (!play->has_input)
                 return rc;              /* words alone */
         if (rc == 0)
-                rc = happen_until(play, record->at_ms, record->seq - 1, err);
+                rc = play_jobs_until(play, record->at_ms, record->seq - 1, err);
         play->now_ms = play->pool.now_ms;
         if (rc == 0)
-                rc = take_input(play, &play->input.input, err);
+                rc = play_told(play, &play->input.input, err);
         logged_input_done(&play->input);
         play->has_input = false;
         return rc;
@@ -475,41 +118,6 @@ static int load_policy(struct play *play, const char *path, struct err *err)
                            play->tenants, play->classes, &play->played->gap, err);
 }
 
-/* Every job as it stands where the log begins: those of its snapshot are there already. */
-static int start_courses(struct play *play, struct err *err)
-{
-        const struct log_story *story = play->story;
-
-        play->courses = mem_new(story->count, sizeof *play->courses);
-        if (!play->courses)
-                return err_set(err, ERR_NOMEM, "out of memory");
-        play->played->runs.ids = &story->ids;
-        for (uint32_t j = 0; j < story->count; j++) {
-                if (!log_runs_add(&play->played->runs))
-                        return err_set(err, ERR_NOMEM, "out of memory");
-                play->courses[j] = (struct course){.at = story->items[j].first,
-                                                   .from = story->items[j].first,
-                                                   .stop = story->items[j].first_stop};
-        }
-        return 0;
-}
-
-static void resume(struct play *play, const struct workload *workload)
-{
-        uint32_t job = map_get(&play->story->ids, workload->id);
-        struct log_run *run = &play->played->runs.items[job];
-
-        run->attained_ms = workload->attained_ms;
-        run->runs = workload->members_placed > 0;
-        if (!run->runs)
-                return;
-        run->first_start_ms = run->since_ms = workload->since_ms;
-        run->units = log_units_held(play->pool.state, workload);
-        expect_moment(play, job);
-        if (workload->notice_until_ms)
-                expect_stop(play, job, workload->notice_until_ms);
-}
-
 static int start(struct play *play, const char *policy, struct err *err)
 {
         int rc = log_replay_begin(play->setup, &play->pool, err);
@@ -520,14 +128,11 @@ static int start(struct play *play, const char *policy, struct err *err)
         play->memo = memo_new((struct policy){.kind = POLICY_AUTO}, MEMO_INDEXED);
         if (!play->memo)
                 return err_set(err, ERR_NOMEM, "out of memory");
-        if ((rc = load_policy(play, policy, err)) < 0 || (rc = start_courses(play, err)) < 0)
+        if ((rc = load_policy(play, policy, err)) < 0 || (rc = play_jobs_start(play, err)) < 0)
                 return rc;
-        const struct state *state = play->pool.state;
-        for (uint32_t w = 0; w < state->workload_slots.high; w++)
-                if (state->workloads[w].live)
-                        resume(play, &state->workloads[w]);
         /* One that is in force is replaced at once; else the new one comes when the log's does. */
-        return play->pool.policy ? set_policy(play, err) : 0;
+        rc = play->pool.policy ? play_set_policy(play, err) : 0;
+        return rc ? rc : play_jobs_tear(play, play->story->from_seq, err);
 }
 
 int log_play(const struct log_replay_setup *setup, const struct log_story *story,
@@ -541,7 +146,7 @@ int log_play(const struct log_replay_setup *setup, const struct log_story *story
         if (rc == 0)
                 rc = play_all(&play, err);
         if (rc == 0)
-                rc = happen_until(&play, story->until_ms, UINT64_MAX, err);
+                rc = play_jobs_until(&play, story->until_ms, UINT64_MAX, err);
         if (play.has_input)
                 logged_input_done(&play.input);
         timeline_done(&play.timeline);

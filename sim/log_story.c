@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "engine/accounts.h"
+#include "engine/contact.h"
 #include "engine/state.h"
 #include "proto/log_group.h"
 #include "proto/policy_doc.h"
@@ -23,6 +24,9 @@ struct reading {
         const struct log_replay_setup *setup;
         struct log_story *story;
         struct log_pool pool;
+        uint64_t input_seq;             /* of the newest input */
+        bool fails;                     /* it tells of a failure */
+        bool no_memory;                 /* in a callback */
 };
 
 static int no_memory(struct err *err)
@@ -132,6 +136,39 @@ static int add_all_live(struct reading *reading, struct err *err)
         return rc;
 }
 
+/* ---- failures ---- */
+
+/* What keeps its place now until it has ended, and did not before. */
+static int see_torn(struct reading *reading, struct err *err)
+{
+        const struct state *state = reading->pool.state;
+        struct log_story *story = reading->story;
+
+        for (uint32_t w = 0; w < state->workload_slots.high; w++) {
+                const struct workload *it = &state->workloads[w];
+                uint32_t place = it->live ? map_get(&story->ids, it->id) : MAP_NONE;
+                if (place == MAP_NONE || story->items[place].torn || !workload_is_torn(state, it))
+                        continue;
+                if (log_torn_add(&story->torn, reading->input_seq, place, reading->pool.now_ms))
+                        return no_memory(err);
+                story->items[place].torn = story->torn.count;
+        }
+        return 0;
+}
+
+/* Whatever ended it. */
+static int see_end_of_torn(struct reading *reading, uint64_t workload)
+{
+        struct log_story *story = reading->story;
+        uint32_t place = map_get(&story->ids, workload);
+        uint32_t torn = place == MAP_NONE ? 0 : story->items[place].torn;
+
+        if (torn == 0)
+                return 0;
+        story->items[place].torn = 0;
+        return log_torn_end(&story->torn, torn - 1, reading->input_seq, reading->pool.now_ms);
+}
+
 /* ---- moments ---- */
 
 int log_story_add_moment(struct log_story *story, uint32_t place, const struct moment *moment,
@@ -154,6 +191,21 @@ int log_story_add_moment(struct log_story *story, uint32_t place, const struct m
                 *first = story->moments_count;
         *last = story->moments_count;
         return 0;
+}
+
+/* What a stop or a loss took, it has not done. */
+static int see_taken(struct reading *reading, uint64_t workload)
+{
+        const struct log_pool *pool = &reading->pool;
+        struct log_story *story = reading->story;
+        uint32_t place = map_get(&story->ids, workload);
+        /* The end itself comes first. */
+        struct moment moment = {.seq = reading->input_seq + 1, .kind = MOMENT_TAKEN};
+
+        if (place == MAP_NONE)
+                return 0;
+        moment.work_ms = log_run_work_ms(&story->runs.items[place], pool->now_ms);
+        return log_story_add_moment(story, place, &moment, NULL);
 }
 
 static int tell_moment(struct reading *reading, uint64_t workload, enum moment_kind kind,
@@ -237,9 +289,32 @@ static int tell_input(struct reading *reading, const struct input *input,
 
 static void see_fact(void *arg, const struct log_pool *pool, const struct fact *fact)
 {
-        struct log_story *story = arg;
+        struct reading *reading = arg;
+        int rc = 0;
 
-        log_runs_see(&story->runs, pool->state, fact, pool->now_ms);
+        if (fact->kind == FACT_REQUEUED && fact->requeued.cause != RELEASE_FAILED)
+                rc = see_taken(reading, fact->requeued.workload);
+        reading->no_memory |= rc < 0;
+        log_runs_see(&reading->story->runs, pool->state, fact, pool->now_ms);
+        if (fact->kind == FACT_RELEASED)
+                rc = see_end_of_torn(reading, fact->released.workload);
+        else if (fact->kind == FACT_REQUEUED)
+                rc = see_end_of_torn(reading, fact->requeued.workload);
+        else if (fact->kind == FACT_LAYOUT_SEEN && fact->layout_seen.report.failed)
+                rc = log_torn_add(&reading->story->torn, reading->input_seq, MAP_NONE,
+                                  pool->now_ms);
+        reading->no_memory |= rc < 0;
+}
+
+static int see_facts(struct reading *reading, const struct record *record, struct err *err)
+{
+        int rc = log_pool_follow(&reading->pool, record, err);
+
+        if (rc == 0 && reading->no_memory)
+                return no_memory(err);
+        if (rc == 0 && reading->fails)
+                rc = see_torn(reading, err);
+        return rc;
 }
 
 static int see_input(struct reading *reading, const struct record *record, struct err *err)
@@ -249,6 +324,10 @@ static int see_input(struct reading *reading, const struct record *record, struc
 
         if (rc)
                 return rc;
+        reading->input_seq = record->seq;
+        reading->fails = logged.input.kind == INPUT_NODE_FAILED ||
+                         logged.input.kind == INPUT_DEVICES_FAILED ||
+                         logged.input.kind == INPUT_LAYOUT_OBSERVED;
         rc = log_pool_take_input(&reading->pool, record, &logged, err);
         if (rc == 0)
                 rc = tell_input(reading, &logged.input, record, err);
@@ -270,7 +349,7 @@ static int see_record(struct reading *reading, const struct record *record, stru
         if (hooks && hooks->cancel && *hooks->cancel)
                 return -ERR_CANCELLED;
         return record->kind == RECORD_INPUT ? see_input(reading, record, err)
-                                            : log_pool_follow(&reading->pool, record, err);
+                                            : see_facts(reading, record, err);
 }
 
 static int read_all(struct reading *reading, struct err *err)
@@ -298,14 +377,17 @@ int log_story_read(const struct log_replay_setup *setup, struct log_story *ret_s
 
         *ret_story = (struct log_story){0};
         map_init(&ret_story->ids, JOBS_OF_LOG_MAX);
+        log_torn_init(&ret_story->torn);
         ret_story->runs.ids = &ret_story->ids;
         rc = log_replay_begin(setup, &reading.pool, err);
         if (rc)
                 return rc;
         reading.pool.before = see_fact;
-        reading.pool.arg = ret_story;
-        ret_story->from_seq = ret_story->last_seq = reading.pool.seq;
+        reading.pool.arg = &reading;
+        ret_story->from_seq = ret_story->last_seq = reading.input_seq = reading.pool.seq;
         rc = add_all_live(&reading, err);
+        if (rc == 0)
+                rc = see_torn(&reading, err);
         if (rc == 0)
                 rc = read_all(&reading, err);
         log_pool_done(&reading.pool);
@@ -317,6 +399,7 @@ void log_story_done(struct log_story *story)
         mem_free(story->items);
         mem_free(story->moments);
         map_done(&story->ids);
+        log_torn_done(&story->torn);
         jobs_done(&story->names);
         log_runs_done(&story->runs);
         *story = (struct log_story){0};

@@ -9,6 +9,7 @@
 
 #include "base/map.h"
 #include "sim/log_runs.h"
+#include "sim/log_torn.h"
 #include "trace/jobs.h"
 
 struct err;
@@ -20,6 +21,8 @@ enum moment_kind {
         MOMENT_FAILED,
         MOMENT_CHECKPOINTED,
         MOMENT_USE,
+        MOMENT_TAKEN,                   /* nothing: the run was stopped, or lost. What follows is of
+                                           the next one, and came no sooner in this one */
         MOMENT_STOPPED,                 /* work_ms: how long after the notice's end it was gone */
 };
 
@@ -40,6 +43,7 @@ struct story_job {
         char label[TENANCY_WORD_MAX];   /* its data label; "" none */
         uint32_t first, last;           /* moments, + 1 */
         uint32_t first_stop, last_stop; /* the same of its stops after a notice */
+        uint32_t torn;                  /* its tearing that has not ended, + 1; 0: it is not torn */
 };
 
 struct log_story {
@@ -49,6 +53,7 @@ struct log_story {
         struct jobs names;              /* tenants and classes only */
         struct moment *moments;
         uint32_t moments_count, moments_room;
+        struct log_torn torn;
         struct log_runs runs;           /* as recorded */
         uint64_t from_seq, last_seq;    /* it begins behind a snapshot; 0: at the start */
         int64_t from_ms, until_ms;

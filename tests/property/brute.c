@@ -139,9 +139,6 @@ static unsigned lost_devices(const struct brute *brute, uint32_t number, const s
                 return UINT32_MAX;
         if (input->kind == INPUT_NODE_CHANGED && input->node.name == node->desc.name)
                 return input->node.broken & ~(unsigned)node->desc.broken;
-        if (input->kind == INPUT_LAYOUT_OBSERVED && input->layout.node == node->desc.name &&
-            input->layout.failed)
-                return 1u << input->layout.device;
         return 0;
 }
 

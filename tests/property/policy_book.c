@@ -488,6 +488,8 @@ static bool follow_pool(struct book *book, const struct fact *fact)
 
         switch (fact->kind) {
         case FACT_NODE_SET:
+                if (!law_torn(book, fact->node_set.node, &fact->node_set.desc))
+                        return false;
                 follow_node(book, fact->node_set.node, &fact->node_set.desc);
                 return true;
         case FACT_NODE_DOWN:

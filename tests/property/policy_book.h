@@ -38,6 +38,7 @@
         X(LOST,     "who is lost had a part there, and waits again unless it may start but once") \
         X(SILENT,   "a place is given up when nothing may run any more in any place of the gang") \
         X(DOWN,     "a node that is only described, or silent, is down until it is there") \
+        X(TORN,     "a device that breaks stays broken while anything lies on it")      \
         X(ASKED,    "who is asked to stop or move is told just that, and waits again after it") \
         X(SAVED,    "a checkpoint counts from when it was made; an older one says nothing") \
         X(LEDGER,   "the ledger adds up, to the pool's devices and to what work holds") \
@@ -211,6 +212,8 @@ bool law_all_idle(struct book *book);
 /* `again`: it waits; else it is gone. */
 bool law_lost(struct book *book, const struct book_work *work, const struct input *input,
               bool again);
+/* Before the node is described anew. */
+bool law_torn(struct book *book, uint32_t node, const struct node_desc *desc);
 bool law_silent(struct book *book, uint32_t node, bool silent); /* after its INPUT_NODE_FAILED */
 bool law_asked(struct book *book, struct book_work *work, const struct fact_noticed *noticed);
 bool law_saved(struct book *book, struct book_work *work, int64_t saved_ms);

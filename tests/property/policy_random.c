@@ -141,8 +141,8 @@ static int run_step(struct trial *trial, unsigned step)
 {
         enum { SUBMIT, WAIT, CANCEL, HOLD, STOP, CHANGE, OBSERVE, FREEZE, MAINTAIN, POLICY, EXIT,
                FAIL, USE, MOVE, LOSE, ASK, SAVE, DESCRIBE, SILENCE, BREAK, KINDS };
-        static const uint64_t weights[KINDS] = {54, 12, 4, 4, 5, 8, 2, 4, 2, 1, 4, 2, 16, 6,
-                                                3,  5,  5, 3, 3, 2};
+        static const uint64_t weights[KINDS] = {54, 12, 4, 4, 5, 8, 4, 4, 2, 1, 4, 2, 16, 6,
+                                                3,  5,  5, 3, 3, 3};
         struct rng rng;
         int64_t span;
 
@@ -281,7 +281,7 @@ static int drain(struct trial *trial, struct counts *counts)
                 struct input input = {0};
                 int64_t at = next_event(&input);
                 bool runs = at != INT64_MAX;
-                if (runs && !run_at(trial, at, &input))
+                if (runs && (!run_at(trial, at, &input) || !step_mend(trial)))
                         return 0;
                 if (!tick(trial, to_next_tick(book.now_ms)))
                         return 0;

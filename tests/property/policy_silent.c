@@ -26,9 +26,6 @@ static uint32_t node_of(const struct book *book, const struct input *input)
         case INPUT_NODE_FAILED:
                 name = input->failed.node_name;
                 break;
-        case INPUT_LAYOUT_OBSERVED:
-                name = input->layout.node;
-                break;
         default:
                 return NONE;
         }
@@ -57,12 +54,9 @@ static bool may_run(const struct book *book, const struct book_work *work, uint3
 /* A part of it lies on a device of the node that the input says is broken. */
 static bool lies_on_broken(const struct book_work *work, const struct input *input, uint32_t node)
 {
-        unsigned devices = input->kind == INPUT_LAYOUT_OBSERVED ? 1u << input->layout.device
-                                                                : input->node.broken;
-
         for (unsigned m = 0; m < work->placed; m++)
                 for (unsigned i = 0; work->places[m].node == node && i < work->places[m].count; i++)
-                        if (devices >> work->places[m].parts[i].device & 1)
+                        if (input->node.broken >> work->places[m].parts[i].device & 1)
                                 return true;
         return false;
 }
@@ -93,6 +87,21 @@ bool law_lost(struct book *book, const struct book_work *work, const struct inpu
                 return BOOK_FAIL(book, "workload %" PRIu64 " is lost, and has no part on what is "
                                        "broken of node %u",
                                  id, node);
+        return true;
+}
+
+bool law_torn(struct book *book, uint32_t node, const struct node_desc *desc)
+{
+        for (unsigned d = 0; book->nodes[node].here && d < desc->devices; d++) {
+                const struct book_device *device = &book->nodes[node].devices[d];
+                if (!device->broken || device->count == 0)
+                        continue;
+                book->checked[PROMISE_TORN]++;
+                if (!(desc->broken >> d & 1))
+                        return BOOK_FAIL(book, "device %u of node %u is well again, and workload "
+                                               "%u still lies on it",
+                                         d, node, device->parts[0].work);
+        }
         return true;
 }
 

@@ -42,3 +42,5 @@ int step_maintain(struct trial *trial, unsigned set);
 
 /* What was taken away comes back; owners let go. */
 int step_restore(struct trial *trial);
+/* After that: devices that broke count as well again when what lay on them has gone. */
+int step_mend(struct trial *trial);

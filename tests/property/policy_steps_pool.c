@@ -5,6 +5,39 @@
 
 #include "base/mem.h"
 
+static const struct node_desc *any_node(const struct trial *trial, struct rng *rng)
+{
+        return &trial->pool.nodes[draw_below(rng, trial->pool.nodes_count)];
+}
+
+/* Mostly one where something runs. */
+static const struct node_desc *any_used_node(const struct trial *trial, struct rng *rng)
+{
+        const struct book *book = trial->book;
+        const struct book_work *work =
+                draw_chance(rng, 75) ? step_any_work(trial->book, rng, WORK_RUNS) : NULL;
+
+        for (unsigned n = 0; work && n < trial->pool.nodes_count; n++)
+                if (trial->pool.nodes[n].name == book->nodes[work->places[0].node].desc.name)
+                        return &trial->pool.nodes[n];
+        return any_node(trial, rng);
+}
+
+/* Often one with a device that broke. */
+static const struct node_desc *any_broken_node(const struct trial *trial, struct rng *rng)
+{
+        unsigned first = draw_below(rng, trial->pool.nodes_count);
+
+        for (unsigned n = 0; draw_chance(rng, 90) && n < trial->pool.nodes_count; n++) {
+                const struct node_desc *desc =
+                        &trial->pool.nodes[(first + n) % trial->pool.nodes_count];
+                uint32_t node = state_node(trial->states[0], desc->name);
+                if (node != NONE && trial->book->nodes[node].desc.broken)
+                        return desc;
+        }
+        return &trial->pool.nodes[first];
+}
+
 /* Its lease is over (what continues may still run there), or it is known to be off. */
 static int fail_node(struct trial *trial, uint32_t node, uint32_t name, bool is_silent)
 {
@@ -18,8 +51,7 @@ static int fail_node(struct trial *trial, uint32_t node, uint32_t name, bool is_
 int step_break(struct trial *trial, struct rng *rng)
 {
         struct book *book = trial->book;
-        const struct node_desc *desc =
-                &trial->pool.nodes[draw_below(rng, trial->pool.nodes_count)];
+        const struct node_desc *desc = any_used_node(trial, rng);
         uint32_t node = state_node(trial->states[0], desc->name);
         struct input input = {.kind = INPUT_DEVICES_FAILED,
                               .broke = {desc->name, (uint16_t)(1 + draw_below(rng, 1u << 5))}};
@@ -41,10 +73,7 @@ int step_break(struct trial *trial, struct rng *rng)
 /* Mostly one where something runs, so that it goes on unheard. */
 int step_silence(struct trial *trial, struct rng *rng)
 {
-        const struct book_work *work = step_any_work(trial->book, rng, WORK_RUNS);
-        const struct node_desc *desc =
-                &trial->pool.nodes[draw_below(rng, trial->pool.nodes_count)];
-        uint32_t name = work ? trial->book->nodes[work->places[0].node].desc.name : desc->name;
+        uint32_t name = any_used_node(trial, rng)->name;
         uint32_t node = state_node(trial->states[0], name);
 
         return node == NONE || fail_node(trial, node, name, draw_chance(rng, 80));
@@ -57,7 +86,7 @@ int step_describe(struct trial *trial, struct rng *rng)
         struct input input = {.kind = INPUT_NODE_DESCRIBED};
         struct node_desc *desc = &input.node;
 
-        *desc = trial->pool.nodes[draw_below(rng, trial->pool.nodes_count)];
+        *desc = *any_node(trial, rng);
         uint32_t node = state_node(trial->states[0], desc->name);
         bool may = node == NONE || !book->nodes[node].up;
         bool silent = node != NONE && book->nodes[node].silent;
@@ -82,7 +111,7 @@ int step_describe(struct trial *trial, struct rng *rng)
 
 int step_change_node(struct trial *trial, struct rng *rng)
 {
-        struct node_desc desc = trial->pool.nodes[draw_below(rng, trial->pool.nodes_count)];
+        struct node_desc desc = *any_broken_node(trial, rng);
         unsigned rack = draw_below(rng, ARRAY_LEN(trial->words.racks));
         uint32_t now = state_node(trial->states[0], desc.name);
 
@@ -120,22 +149,46 @@ int step_change_node(struct trial *trial, struct rng *rng)
         return trial_try(trial, &(struct input){.kind = INPUT_NODE_CHANGED, .node = desc});
 }
 
+/* Mostly of a step that nothing has been heard of yet. */
+static unsigned any_device(const struct trial *trial, struct rng *rng,
+                           const struct node_desc *desc, uint32_t node)
+{
+        unsigned first = draw_below(rng, desc->devices);
+
+        for (unsigned d = 0; node != NONE && draw_chance(rng, 90) && d < desc->devices; d++) {
+                unsigned at = (first + d) % desc->devices;
+                const struct device *device = &node_devices(trial->states[0], node)[at];
+                if (device->seen_epoch < device->epoch)
+                        return at;
+        }
+        return first;
+}
+
 int step_observe(struct trial *trial, struct rng *rng)
 {
         static const uint8_t slots[CASE_MODELS] = {8, 4, 0, 0, 8, 4};
-        const struct node_desc *desc =
-                &trial->pool.nodes[draw_below(rng, trial->pool.nodes_count)];
+        const struct node_desc *desc = any_used_node(trial, rng);
         struct input input = {.kind = INPUT_LAYOUT_OBSERVED, .layout = {.node = desc->name}};
         uint32_t node = state_node(trial->states[0], desc->name);
+        bool fails = false;
 
-        input.layout.device = (uint8_t)draw_below(rng, desc->devices);
-        input.layout.failed = draw_chance(rng, 20);
-        if (node != NONE)
-                input.layout.epoch =
-                        node_devices(trial->states[0], node)[input.layout.device].epoch;
+        input.layout.device = (uint8_t)any_device(trial, rng, desc, node);
+        input.layout.failed = draw_chance(rng, 40);
+        if (node != NONE) {
+                const struct device *device =
+                        &node_devices(trial->states[0], node)[input.layout.device];
+                input.layout.epoch = device->epoch;
+                fails = input.layout.failed && device->seen_epoch < device->epoch;
+        }
         if (slots[desc->model] && draw_chance(rng, 50))
                 input.layout.foreign_slots = (uint16_t)(1u << draw_below(rng, slots[desc->model]));
-        return trial_try(trial, &input);
+        int rc = trial_run(trial, &input);
+        return rc <= 0 ? rc != 0
+                       : !fails ||
+                                 trial->book->nodes[node].desc.broken >> input.layout.device & 1 ||
+                                 BOOK_FAIL(trial->book, "a step failed on device %u of node %u, "
+                                                        "which counts as well",
+                                           input.layout.device, node);
 }
 
 int step_policy(struct trial *trial, unsigned policy)
@@ -222,6 +275,18 @@ int step_restore(struct trial *trial)
                 struct input let = {.kind = INPUT_HOLD_CHANGED, .hold = {.workload = w}};
                 if (book->works[w].status == WORK_WAITS && book->works[w].user_held &&
                     !trial_try(trial, &let))
+                        return 0;
+        }
+        return 1;
+}
+
+int step_mend(struct trial *trial)
+{
+        for (unsigned n = 0; n < trial->pool.nodes_count; n++) {
+                const struct node_desc *desc = &trial->pool.nodes[n];
+                uint32_t node = state_node(trial->states[0], desc->name);
+                const struct input well = {.kind = INPUT_NODE_CHANGED, .node = *desc};
+                if (trial->book->nodes[node].desc.broken && !trial_try(trial, &well))
                         return 0;
         }
         return 1;

@@ -78,6 +78,66 @@ static void what_is_cancelled_on_a_broken_device_ends_as_such(void **state)
         expect_row(id, "cancelled");
 }
 
+static uint64_t slice_job(const char *name)
+{
+        struct submitted submitted = {0};
+        struct ack ack = {0};
+        char text[200];
+        (void)snprintf(text, sizeof text,
+                       "kind: Workload\nname: %s\ntenant: web\nclass: batch\n"
+                       "each: {profile: 1g.10gb, cpu: 1, ram: 1Gi}\nrun: {command: [train]}\n",
+                       name);
+        if (world_submit(&world, text, &ack, &submitted))
+                fail_msg("%s", world.err.text);
+        world_settle(&world);
+        return submitted.first_id;
+}
+
+static void fail_newest_step(uint64_t id)
+{
+        const struct state *state = core_state(world.live.core);
+        uint32_t node = state->members[state->workloads[state_workload(state, id)]
+                                               .first_member].node;
+        struct input input = {.kind = INPUT_LAYOUT_OBSERVED,
+                              .layout = {.node = state->nodes[node].desc.name,
+                                         .failed = true,
+                                         .epoch = node_devices(state, node)[0].epoch}};
+        struct act *act = world_act(&world);
+        assert_int_equal(core_input(act, &input, NULL, &world.err), 0);
+        world_commit(&world, act, NULL);
+        world_settle(&world);
+}
+
+/* Both of its slices, though the step was about one; then it counts as well, as its agent says. */
+static void what_lies_where_a_layout_step_failed_keeps_its_place_until_it_has_ended(void **state)
+{
+        (void)state;
+        uint64_t ids[2] = {slice_job("a"), slice_job("b")};
+        char node[8];
+        snprintf(node, sizeof node, "%s", node_of(ids[1], 0));
+        assert_string_equal(node, node_of(ids[0], 0));
+        uint64_t epoch = world_work(&world, ids[0])->epoch;
+        for (unsigned j = 0; j < 2; j++)
+                say(ids[j], 0, RUNNING);
+        fail_newest_step(ids[1]);
+        assert_int_equal(broken_on(node), 1);
+        restart_on_the_pool();
+        for (unsigned j = 0; j < 2; j++) {
+                json_t *told = json_object_get(say(ids[j], 0, RUNNING), "stop");
+                assert_string_equal(json_string_value(json_object_get(told, "cause")),
+                                    "a part of it is lost");
+        }
+        assert_int_equal(world_work(&world, ids[0])->epoch, epoch);
+        for (unsigned j = 0; j < 2; j++) {
+                assert_int_equal(broken_on(node), 1);
+                say(ids[j], 0, TERMED);
+                expect_row(ids[j], "live");
+        }
+        assert_int_not_equal(world_work(&world, ids[0])->epoch, epoch);
+        report(node, "[]");
+        assert_int_equal(broken_on(node), 0);
+}
+
 /* A gang of two nodes, one of which is lost: the rest of it still runs. */
 static void a_gang_keeps_its_place_until_what_is_left_of_it_has_ended(void **state)
 {
@@ -117,6 +177,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, agents_begin, agents_end)
         const struct CMUnitTest tests[] = {
                 T(what_a_broken_device_has_keeps_its_place_until_it_has_ended),
+                T(what_lies_where_a_layout_step_failed_keeps_its_place_until_it_has_ended),
                 T(a_device_stays_broken_until_its_agent_says_otherwise),
                 T(what_is_cancelled_on_a_broken_device_ends_as_such),
                 T(a_gang_keeps_its_place_until_what_is_left_of_it_has_ended),

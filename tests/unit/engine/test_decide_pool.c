@@ -1,6 +1,7 @@
 /* Layout steps, nodes that come, change and fail, and what happens at the bounds. */
 #include <inttypes.h>
 
+#include "engine/contact.h"
 #include "engine/price.h"
 #include "engine/units.h"
 #include "tests/unit/engine/pool.h"
@@ -81,19 +82,49 @@ static void a_mode_is_chosen_anew_when_the_device_was_empty(void **state)
         check_step(&seen[3], LAYOUT_CREATE, 5);
 }
 
-static void a_failed_step_breaks_the_device_until_it_is_described_anew(void **state)
+static void fail_step(const char *text, uint32_t epoch, uint16_t foreign_slots)
+{
+        must(&(struct input){.kind = INPUT_LAYOUT_OBSERVED,
+                             .layout = {.node = name(text),
+                                        .failed = true,
+                                        .epoch = epoch,
+                                        .foreign_slots = foreign_slots}});
+}
+
+/* What lies there, a neighbour of the step too, may still run. */
+static void a_failed_step_breaks_the_device_until_nothing_lies_there(void **state)
 {
         (void)state;
         join("a", "A100-40", 1);
         submit(ask_slice(1, "1g.5gb"));
-        must(&(struct input){.kind = INPUT_LAYOUT_OBSERVED,
-                             .layout = {.node = name("a"), .failed = true, .epoch = 2}});
-        assert_int_equal(state_workload(pool, 1), NONE);
-        assert_int_equal(find_fact(FACT_RELEASED)->released.cause, RELEASE_LOST);
-        submit(ask(2, 1));
-        assert_true(is_waiting(2));
-        must(&(struct input){.kind = INPUT_NODE_CHANGED, .node = node("a", "A100-40", 1)});
+        submit(ask_slice(2, "1g.5gb"));
+        fail_step("a", 3, 0);
+        assert_int_equal(count_facts(FACT_RELEASED), 0);
+        assert_true(is_placed(1));
         assert_true(is_placed(2));
+        assert_true(workload_is_torn(pool, &pool->workloads[state_workload(pool, 1)]));
+        submit(ask_slice(3, "1g.5gb"));
+        must(&(struct input){.kind = INPUT_NODE_CHANGED, .node = node("a", "A100-40", 1)});
+        must(&(struct input){.kind = INPUT_LOST, .workload = 1});
+        assert_int_equal(find_fact(FACT_RELEASED)->released.cause, RELEASE_LOST);
+        must(&(struct input){.kind = INPUT_NODE_CHANGED, .node = node("a", "A100-40", 1)});
+        assert_true(is_waiting(3));
+        assert_int_equal(pool->nodes[0].desc.broken, 1);
+        must(&(struct input){.kind = INPUT_EXITED, .workload = 2});
+        assert_true(is_waiting(3));
+        must(&(struct input){.kind = INPUT_NODE_CHANGED, .node = node("a", "A100-40", 1)});
+        assert_true(is_placed(3));
+}
+
+static void a_step_fails_on_a_node_that_is_down_and_it_stays_down(void **state)
+{
+        (void)state;
+        join("a", "A100-40", 1);
+        submit(ask_slice(1, "1g.5gb"));
+        must(&(struct input){.kind = INPUT_NODE_FAILED, .failed = {name("a"), true}});
+        fail_step("a", 2, 0);
+        assert_int_equal(pool->nodes[0].status, NODE_SILENT);
+        assert_int_equal(pool->nodes[0].desc.broken, 1);
 }
 
 static void a_failed_step_may_report_what_is_in_the_way(void **state)
@@ -103,13 +134,13 @@ static void a_failed_step_may_report_what_is_in_the_way(void **state)
         submit(ask_slice(1, "1g.5gb"));
         uint16_t slots = node_devices(pool, 0)[0].state.slices.slots;
         /* The old instance of the same slots is still there: the new one could not be made. */
-        must(&(struct input){.kind = INPUT_LAYOUT_OBSERVED,
-                             .layout = {.node = name("a"),
-                                        .failed = true,
-                                        .epoch = 2,
-                                        .foreign_slots = slots}});
-        assert_int_equal(state_workload(pool, 1), NONE);
+        fail_step("a", 2, slots);
+        assert_true(is_placed(1));
         assert_true(node_devices(pool, 0)[0].state.broken);
+        must(&(struct input){.kind = INPUT_LOST, .workload = 1});
+        must(&(struct input){.kind = INPUT_NODE_CHANGED, .node = node("a", "A100-40", 1)});
+        submit(ask(2, 1));
+        assert_true(is_waiting(2));             /* it is well, and a stranger is on it */
 }
 
 static void late_and_repeated_reports_do_no_harm(void **state)
@@ -443,7 +474,8 @@ int main(void)
                 POOL(layout_steps_come_in_order_and_count_on),
                 POOL(a_gang_on_one_device_has_it_cut_once),
                 POOL(a_mode_is_chosen_anew_when_the_device_was_empty),
-                POOL(a_failed_step_breaks_the_device_until_it_is_described_anew),
+                POOL(a_failed_step_breaks_the_device_until_nothing_lies_there),
+                POOL(a_step_fails_on_a_node_that_is_down_and_it_stays_down),
                 POOL(a_failed_step_may_report_what_is_in_the_way),
                 POOL(late_and_repeated_reports_do_no_harm),
                 POOL(nothing_lies_beside_a_stranger_whose_mode_is_unknown),
