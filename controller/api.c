@@ -196,8 +196,10 @@ struct act *api_act(struct call *call)
         struct act *act = core_begin(call->live->core, call->who.name, reason ? reason : "",
                                      api_now_ms(), &err);
 
+        if (!act && err.code == ERR_INPUT)
+                (void)err_prefix(&err, "who asks, or the header Berth-Reason");
         if (!act)
-                problem_answer(call->exchange, 503, &err, NULL);
+                problem_answer(call->exchange, err.code == ERR_INPUT ? 0 : 503, &err, NULL);
         return act;
 }
 

@@ -96,10 +96,13 @@ int core_may_act(struct core *core, struct err *err)
 struct act *core_begin(struct core *core, const char *actor, const char *reason, int64_t now_ms,
                        struct err *err)
 {
+        const struct record any = {
+                .kind = RECORD_NOTE, .actor = actor, .reason = reason, .body = ""};
         struct act *act = &core->act;
 
         assert(!act->open);
-        if (core_may_act(core, err) < 0)
+        /* Once something is decided, a record that cannot be kept costs the whole state. */
+        if (core_may_act(core, err) < 0 || record_check(&any, err) < 0)
                 return NULL;
         *act = (struct act){.core = core, .actor = actor, .reason = reason, .open = true};
         act->batch = batch_new(core);

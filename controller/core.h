@@ -79,8 +79,8 @@ struct act;
  * (too much waits to be committed). */
 int core_may_act(struct core *core, struct err *err);
 
-/* `actor` and `reason` (may be "") are borrowed until the act ends. NULL: refused
- * (core_may_act), or out of memory. */
+/* `actor` and `reason` (may be "") are borrowed until the act ends. NULL: refused (core_may_act;
+ * -ERR_INPUT: one of them can stand in no record), or out of memory. */
 struct act *core_begin(struct core *core, const char *actor, const char *reason, int64_t now_ms,
                        struct err *err);
 

@@ -384,6 +384,21 @@ static void an_act_that_is_undone_leaves_no_trace(void **state)
         assert_int_equal(core_may_act(world.live.core, NULL), 0);
 }
 
+static void an_act_that_no_record_can_tell_of_does_not_begin(void **state)
+{
+        (void)state;
+        char reason[1025];
+        memset(reason, 'x', sizeof reason);
+        reason[1024] = '\0';
+        struct err err = {0};
+        assert_null(core_begin(world.live.core, "ana", reason, world.now_ms, &err));
+        assert_int_equal(err.code, ERR_INPUT);
+        assert_null(core_begin(world.live.core, "an\xff", "", world.now_ms, &err));
+        assert_int_equal(err.code, ERR_INPUT);
+        assert_int_equal(core_may_act(world.live.core, NULL), 0);
+        core_abandon(core_begin(world.live.core, "ana", reason + 1, world.now_ms, &err));
+}
+
 struct told {
         unsigned calls;
         struct err err;
@@ -475,6 +490,7 @@ int main(void)
                 T(maintenance_and_policy_come_back),
                 T(a_key_is_held_until_its_answer_can_be_found),
                 T(an_act_that_is_undone_leaves_no_trace),
+                T(an_act_that_no_record_can_tell_of_does_not_begin),
                 T(who_finds_no_room_to_wait_is_told_so),
                 T(an_input_that_cannot_be_meant_is_not_logged),
                 T(a_second_controller_on_the_file_is_noticed),

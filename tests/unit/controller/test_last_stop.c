@@ -174,12 +174,41 @@ static void who_asked_for_the_end_is_told_with_the_reason(void **state)
         json_decref(last);
 }
 
+/* It could stand in no record: nothing is decided, and others notice nothing. */
+static void a_reason_that_cannot_be_kept_is_refused_at_once(void **state)
+{
+        (void)state;
+        static const struct {
+                const char *unit;
+                size_t count;
+                unsigned status;
+        } rows[] = {{"x", 1023, 201}, {"x", 1024, 400}, {"x", 3000, 400}, {"\xff", 1, 400},
+                    {"\xc3\xa9", 511, 201}};
+        static const char work[] = "kind: Workload\nname: any\ntenant: research\n"
+                                   "each: {devices: 1}\nrun: {command: [sleep, \"1\"]}\n";
+        for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
+                struct text header = {0};
+                text_add(&header, "Berth-Reason: ");
+                for (size_t u = 0; u < rows[r].count; u++)
+                        text_add(&header, "%s", rows[r].unit);
+                text_add(&header, "\r\n");
+                struct asked *asked =
+                        served_ask(&served, "POST", "/v1/workloads", header.bytes, work);
+                assert_int_equal(asked->status, rows[r].status);
+                if (rows[r].status == 400)
+                        check_has(asked->body, "header Berth-Reason");
+                text_done(&header);
+                json_decref(served_json(&served, "POST", "/v1/workloads", work, 201));
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(who_is_preempted_hears_for_whom_and_what_was_lost),
                 cmocka_unit_test(a_tenant_hears_the_reason_and_nothing_of_others),
                 cmocka_unit_test(it_is_known_after_a_kill),
+                cmocka_unit_test(a_reason_that_cannot_be_kept_is_refused_at_once),
                 cmocka_unit_test(who_asked_for_the_end_is_told_with_the_reason),
         };
         return cmocka_run_group_tests(tests, start, stop);
