@@ -222,8 +222,7 @@ static void catch_up(struct live *live, struct node_entry *node)
 {
         if (node->seen <= node->generation || node->seen > GENERATION_MAX)
                 return;
-        if (live->generation < node->seen)
-                live->generation = node->seen;
+        node->generation = node->seen;
         live_touch(live, node, core_last_seq(live->core));
 }
 

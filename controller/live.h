@@ -45,7 +45,8 @@ struct live {
         bool pool_lost;                 /* it could not be read: again at the next tick */
         bool unsettled;                 /* work waits for a tick: see live_settle_all() */
         bool time_stands;               /* ticks are in quarantine */
-        uint64_t generation;            /* the newest of all nodes: grows */
+        uint64_t generation;            /* of the newest list; grows. A node whose agent had seen a
+                                           later one goes on from there by itself */
         uint64_t last_enrolment;        /* number of the newest (enrolment.h) */
         /* Called for a node whose exchange may be answered now. */
         void (*changed)(void *arg, struct node_entry *node);

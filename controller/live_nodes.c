@@ -17,7 +17,9 @@ void live_touch(struct live *live, struct node_entry *node, uint64_t seq)
 {
         if (seq > node->changed_seq)
                 node->changed_seq = seq;
-        node->generation = ++live->generation;
+        live->generation++;
+        node->generation = node->generation < live->generation ? live->generation
+                                                               : node->generation + 1;
         if (live->changed && core_is_durable(live->core, node->changed_seq))
                 live->changed(live->arg, node);
 }

@@ -158,6 +158,35 @@ static void an_agent_is_asked_for_no_more_than_it_takes(void **state)
         json_decref(answer);
 }
 
+static uint64_t list_of(const char *node, uint64_t seen)
+{
+        json_t *answer = world_exchange(&world, node,
+                                        json_pack("{s:i,s:s,s:s,s:I,s:[]}", "protocol",
+                                                  PROTOCOL_MAX, "agent", "0.1", "boot", "b",
+                                                  "seen", (json_int_t)seen, "runs"));
+        assert_non_null(answer);
+        uint64_t generation =
+                (uint64_t)json_integer_value(json_object_get(answer, "generation"));
+        json_decref(answer);
+        return generation;
+}
+
+/* Others would be given lists that a later start of the controller has no number above. */
+static void who_says_it_has_seen_too_much_is_the_only_one_with_such_numbers(void **state)
+{
+        (void)state;
+        uint64_t clock = list_of("n2", 0);
+        assert_true(list_of("n1", UINT64_MAX / 4) > UINT64_MAX / 4);
+        (void)world_job(&world, "web", "gang", 12);     /* all of them have a new list */
+        uint64_t later = list_of("n2", clock);
+        assert_true(later > clock);
+        assert_true(later < clock + 1000);
+        assert_true(list_of("n1", 0) > UINT64_MAX / 4 + 1);     /* its own go on from there */
+        world_stop(&world);
+        world_start(&world);
+        assert_true(list_of("n2", later + 1000000000) > later + 1000000000);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, agents_begin, agents_end)
@@ -169,6 +198,7 @@ int main(void)
                 T(work_ends_as_its_processes_did),
                 T(what_is_said_of_another_run_means_nothing),
                 T(an_agent_is_asked_for_no_more_than_it_takes),
+                T(who_says_it_has_seen_too_much_is_the_only_one_with_such_numbers),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
