@@ -222,7 +222,9 @@ static const char *cgroup_of(const struct program *program)
 {
         const char *unit = getenv("BERTH_AGENT_CGROUP");
 
-        return value(program, AGENT_CGROUP, unit && access(unit, F_OK) == 0 ? unit : NULL);
+        bool holds = unit && (str_equal(unit, "none") || access(unit, F_OK) == 0);
+
+        return value(program, AGENT_CGROUP, holds ? unit : NULL);
 }
 
 static int run(struct program *program, struct err *err)
