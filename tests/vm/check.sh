@@ -62,7 +62,7 @@ make_disk() {
         # Whoever logs in there would hang up on what inside.sh says.
         chroot "$system" systemctl -q mask serial-getty@ttyS0
         rm -f "$disk"
-        mke2fs -q -t ext4 -d "$system" -F "$disk" 3G
+        mke2fs -q -t ext4 -d "$system" -F "$disk" 3G >/dev/null
 }
 
 start_machine() {
