@@ -28,6 +28,7 @@ struct live {
         struct run_key key;
         int control;                    /* the pipe to its supervisor; -1 = none */
         bool is_lost;                   /* the supervisor is gone, what it left is not yet */
+        bool went_down;                 /* ... and that was while the node went down */
         bool lost_contact;              /* it was ended for want of contact */
         bool is_recalled;               /* it was forgotten, and is named again */
         int64_t lease_told_ms;          /* to its supervisor: when to TERM; 0: never */

@@ -117,6 +117,7 @@ static void adopt_status(struct agent *agent, struct live *live)
         /* It may have ended between the two looks. */
         (void)status_read(folder, &live->status, NULL);
         live->is_lost = live->status.phase != RUN_EXITED && live->status.phase != RUN_REFUSED;
+        live->went_down = folder_is_going_down(folder);
 }
 
 static int adopt_spec(struct agent *agent, const struct run_spec *spec, struct arena *arena,
@@ -174,6 +175,8 @@ int agent_adopt(struct agent *agent, struct err *err)
 
         if (rc == 0)
                 rc = folder_walk(agent->folder, adopt_one, agent, err);
+        if (rc == 0)
+                rc = folder_is_up(agent->folder, err);
         if (folder_contact_read(agent->folder, &contact)) {
                 runs_contact(agent->runs, contact.steady_ms, contact.lease_ms);
                 agent->lease_ms = contact.lease_ms;
@@ -432,7 +435,8 @@ void agent_tick_runs(struct agent *agent, int64_t last_ms)
 {
         for (size_t i = 0; i < agent->lives_count; i++) {
                 struct live *live = &agent->lives[i];
-                if (live->is_lost && launch_clean_up(&agent->launch, live->key)) {
+                if (live->is_lost &&
+                    launch_clean_up(&agent->launch, live->key, live->went_down)) {
                         live->is_lost = false;
                         look_at(agent, live);
                 }

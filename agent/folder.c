@@ -208,6 +208,15 @@ bool folder_is_going_down(const char *run_folder)
         return access(path, F_OK) == 0;
 }
 
+int folder_is_up(const struct folder *folder, struct err *err)
+{
+        char path[FOLDER_PATH_MAX];
+
+        if (unlink(inside(folder, "going-down", path)) == 0 || errno == ENOENT)
+                return 0;
+        return folder_fail(err, path);
+}
+
 /* ---- epochs ---- */
 
 /* A line that is not whole was not synced, and what it stood for was not started. */

@@ -6,6 +6,7 @@
  *     STATE/epochs               "workload member epoch" of everything ever started, a line each
  *     STATE/contact              when the controller was last heard of
  *     STATE/log                  the name of its log: lists of another one are not for this node
+ *     STATE/going-down           there while the node goes down: what ends has not failed
  *     STATE/identity.pem         the node's key and certificate (keeper.h)
  *     STATE/runs/17.0.1042/      one run: workload, member, epoch
  *             run.json           what the controller wanted, and how it is launched; never changes
@@ -65,10 +66,13 @@ void folder_poke(const char *run_folder);
 /* Why a run ended that ended with its node. */
 #define FOLDER_WENT_DOWN "its node went down"
 /* Whether what ends now ends with the node: STATE/going-down is there. The unit berth-runs@ puts
- * it there before it ends all runs, and takes it away when it is started. */
+ * it there before it ends all runs; the next agent takes it away once it knows who ended so. */
 bool folder_is_going_down(const char *run_folder);
+int folder_is_up(const struct folder *folder, struct err *err);         /* 0, -ERR_IO */
 /* Whether the run was started before the machine was last. False where nothing says so. */
 bool folder_was_before_boot(const struct folder *folder, struct run_key key);
+/* The control group that the run's own was made in, "" for none. False where nothing says so. */
+bool folder_cages(const struct folder *folder, struct run_key key, char *ret_cages, size_t size);
 
 /* ---- epochs ---- */
 

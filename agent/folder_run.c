@@ -127,18 +127,32 @@ int folder_spec(const struct folder *folder, struct run_key key, struct arena *a
         return rc;
 }
 
-bool folder_was_before_boot(const struct folder *folder, struct run_key key)
+/* What run.json has kept of how it was launched. */
+static bool read_launch(const struct folder *folder, struct run_key key, const char *name,
+                        char *ret_text, size_t size)
 {
-        char path[FOLDER_PATH_MAX], boot[FOLDER_BOOT_MAX] = "";
+        char path[FOLDER_PATH_MAX];
         struct doc *doc;
 
         if (doc_read_file(folder_path(folder, key, "run.json", path), &doc, NULL) < 0)
                 return false;
-        int rc = doc_copy(doc_get(doc_get(doc_root(doc, 0), "launch"), "boot"), boot, sizeof boot,
-                          NULL);
+        const struct doc_node *text = doc_get(doc_get(doc_root(doc, 0), "launch"), name);
+        bool is_there = text && doc_copy(text, ret_text, size, NULL) == 0;
         doc_free(doc);
-        return rc == 0 && boot[0] && folder_boot(folder)[0] &&
-               !str_equal(boot, folder_boot(folder));
+        return is_there;
+}
+
+bool folder_was_before_boot(const struct folder *folder, struct run_key key)
+{
+        char boot[FOLDER_BOOT_MAX];
+
+        return read_launch(folder, key, "boot", boot, sizeof boot) && boot[0] &&
+               folder_boot(folder)[0] && !str_equal(boot, folder_boot(folder));
+}
+
+bool folder_cages(const struct folder *folder, struct run_key key, char *ret_cages, size_t size)
+{
+        return read_launch(folder, key, "cages", ret_cages, size);
 }
 
 int folder_forget(struct folder *folder, struct run_key key, struct err *err)

@@ -298,7 +298,7 @@ int launch_signal_number(const char *name)
 
 static bool is_empty_now(const struct launch_setup *setup, struct run_key key, const char *folder)
 {
-        char cage[CAGE_PATH_MAX], text[RUN_KEY_TEXT_MAX];
+        char cages[CAGE_PATH_MAX], cage[CAGE_PATH_MAX + RUN_KEY_TEXT_MAX], text[RUN_KEY_TEXT_MAX];
         struct run_pids pids = {0};
         struct arena *arena = arena_new(0, 0);
         const char *mark = arena ? environment_mark(folder, arena) : NULL;
@@ -308,8 +308,9 @@ static bool is_empty_now(const struct launch_setup *setup, struct run_key key, c
         if (pids_read(folder, folder_boot(setup->folder), &pids) &&
             process_signal(pids.first, pids.first_start, SIGKILL))
                 is_empty = false;
-        if (setup->cages) {
-                snprintf(cage, sizeof cage, "%s/%s", setup->cages, run_key_text(key, text));
+        /* Where it was started: that may have been elsewhere. */
+        if (folder_cages(setup->folder, key, cages, sizeof cages) && cages[0]) {
+                snprintf(cage, sizeof cage, "%s/%s", cages, run_key_text(key, text));
                 cage_signal(cage, SIGKILL);
                 is_empty = is_empty && cage_is_empty(cage);
                 if (is_empty)
@@ -318,7 +319,7 @@ static bool is_empty_now(const struct launch_setup *setup, struct run_key key, c
         return is_empty;
 }
 
-bool launch_clean_up(const struct launch_setup *setup, struct run_key key)
+bool launch_clean_up(const struct launch_setup *setup, struct run_key key, bool went_down)
 {
         char folder[FOLDER_PATH_MAX];
         struct run_status status = {0};
@@ -336,7 +337,7 @@ bool launch_clean_up(const struct launch_setup *setup, struct run_key key)
         status.since_ms = time_wall_ms();
         status.exit_code = 0;
         status.signal = SIGKILL;
-        status.lost_contact = folder_was_before_boot(setup->folder, key);
+        status.lost_contact = went_down || folder_was_before_boot(setup->folder, key);
         str_copy(status.reason, sizeof status.reason,
                  status.lost_contact ? FOLDER_WENT_DOWN : "its supervisor was killed");
         return status_write(folder, &status, NULL) == 0;

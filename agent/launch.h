@@ -49,8 +49,9 @@ bool launch_kill(int control);
 bool launch_lease(int control, int64_t term_ms, int64_t kill_ms);
 
 /* For a run whose supervisor is gone without saying how the run ended: ends what is left of it.
- * True: nothing is; then its status was written as EXITED by signal 9. Ask again until then. */
-bool launch_clean_up(const struct launch_setup *setup, struct run_key key);
+ * True: nothing is; then its status was written as EXITED by signal 9, which is no failure where
+ * the node `went_down`. Ask again until then. */
+bool launch_clean_up(const struct launch_setup *setup, struct run_key key, bool went_down);
 
 /* The number of a signal by its name ("USR1"), or 0. */
 int launch_signal_number(const char *name);

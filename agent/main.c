@@ -217,6 +217,16 @@ static int set_identity(struct program *program, struct err *err)
         return 0;
 }
 
+/* The unit names one of version 2, which not every machine has. */
+static const char *cgroup_of(const struct program *program)
+{
+        const char *unit = getenv("BERTH_AGENT_CGROUP");
+
+        bool holds = unit && (str_equal(unit, "none") || access(unit, F_OK) == 0);
+
+        return value(program, AGENT_CGROUP, holds ? unit : NULL);
+}
+
 static int run(struct program *program, struct err *err)
 {
         const char *const *values = program->options.values;
@@ -249,7 +259,7 @@ static int run(struct program *program, struct err *err)
                 .runs_as = values[AGENT_RUNS_AS],
                 .allowed = values[AGENT_ALLOW_ACCOUNTS],
                 .secrets = program->secrets,
-                .cgroup = value(program, AGENT_CGROUP, getenv("BERTH_AGENT_CGROUP")),
+                .cgroup = cgroup_of(program),
                 .devices = program->devices,
                 .stops_runs = values[AGENT_STOP_RUNS] != NULL,
         };

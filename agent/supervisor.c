@@ -424,11 +424,12 @@ static void explain_end(struct supervisor *self, enum cage_memory memory)
         struct run_status *status = &self->status;
 
         status->reason[0] = '\0';
-        if (status->exit_code == 0 && status->signal == 0)
-                return;
         if (folder_is_going_down(self->folder)) {
+                /* It has got TERM, so 0 does not mean that it is done. */
                 status->lost_contact = true;
                 str_copy(status->reason, sizeof status->reason, FOLDER_WENT_DOWN);
+        } else if (status->exit_code == 0 && status->signal == 0) {
+                return;
         } else if (memory == CAGE_MEMORY_LIMIT) {
                 snprintf(status->reason, sizeof status->reason,
                          "out of memory: it needed more than the %" PRIu64 " MiB it asked for",

@@ -17,7 +17,7 @@ static const struct command_option options[] = {
         {"follow", 'f', NULL, "go on with what happens; Ctrl-C ends it"},
         {"after", 0, "N", "begin behind this event; 0: all that is kept; else from now on"},
         {"from", 0, "TIME", "begin then: " TALK_TIME},
-        {"until", 0, "TIME", "end with what happened then"},
+        {"until", 0, "TIME", "end with what happened then; without --from all that is kept before"},
         {"workload", 0, "ID", "of this workload"},
         {"tenant", 't', "PATH", "of this tenant and those below it"},
         COMMAND_LIVE_OPTIONS,
@@ -98,21 +98,38 @@ static int on_event(const struct sse_event *event, void *arg)
 /* Until when; 0: without an end. */
 static int take_end(const struct command_call *call, int64_t *ret_until_ms, struct err *err)
 {
-        const char *until = command_value(call, "until");
-        int64_t now_ms = time_wall_ms();
+        const char *from = command_value(call, "from"), *until = command_value(call, "until");
+        int64_t now_ms = time_wall_ms(), from_ms = 0;
 
         *ret_until_ms = command_value(call, "follow") ? 0 : now_ms + CAUGHT_UP_MS;
+        if (from && command_value(call, "after"))
+                return err_set(err, ERR_INPUT, "--after and --from: name one of them");
+        if (from && when_told(from, now_ms, &from_ms, err) < 0)
+                return err_prefix(err, "--from");
         if (!until)
                 return 0;
         if (command_value(call, "follow"))
                 return err_set(err, ERR_INPUT, "--follow has no end: it goes without --until");
-        return when_told(until, now_ms, ret_until_ms, err) < 0 ? err_prefix(err, "--until") : 0;
+        if (when_told(until, now_ms, ret_until_ms, err) < 0)
+                return err_prefix(err, "--until");
+        if (*ret_until_ms < from_ms)
+                return err_set(err, ERR_INPUT, "--until is before --from: nothing lies between");
+        return 0;
+}
+
+/* Behind which event it begins; NULL: with what comes, or when --from says. */
+static const char *begin_of(const struct command_call *call)
+{
+        const char *after = command_value(call, "after");
+        bool is_until = command_value(call, "until") && !command_value(call, "from");
+
+        return !after && is_until ? "0" : after;
 }
 
 static int run(const struct command_call *call)
 {
         bool follows = command_value(call, "follow") != NULL;
-        const char *after = command_value(call, "after");
+        const char *after = begin_of(call);
         struct text path = {0};
         struct err err = {0};
         struct talk talk;
@@ -134,8 +151,9 @@ static int run(const struct command_call *call)
                                   follows ? TRIES_MAX : 1, on_event, &printing, &err);
                 if (!follows && rc == -ERR_CANCELLED && !stop_asked())
                         rc = 0; /* caught up */
-                if (rc == 0 && !after && !printing.has_come && !talk_is_json(&talk))
-                        fputs(command_value(call, "from")
+                if (rc == 0 && !command_value(call, "after") && !printing.has_come &&
+                    !talk_is_json(&talk))
+                        fputs(command_value(call, "from") || command_value(call, "until")
                                       ? "nothing happened in that time\n"
                                       : "nothing happens just now; --from -1h shows the last hour, "
                                         "--after 0 all that is kept, and -f waits for what comes\n",

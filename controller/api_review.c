@@ -217,7 +217,8 @@ void get_review(struct http_exchange *exchange, const struct route_match *match,
         query.until_ms = (api_now_ms() / REVIEW_DAY_MS + 1) * REVIEW_DAY_MS;
         if (!take_day(&call, "until", true, &query.until_ms))
                 return;
-        query.from_ms = query.until_ms - DAYS_USUAL * REVIEW_DAY_MS;
+        if (query.until_ms > DAYS_USUAL * REVIEW_DAY_MS)
+                query.from_ms = query.until_ms - DAYS_USUAL * REVIEW_DAY_MS;
         if (!take_day(&call, "from", false, &query.from_ms))
                 return;
         if (api_check_span(query.from_ms, query.until_ms, &err) < 0 ||

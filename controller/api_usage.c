@@ -247,7 +247,8 @@ void get_usage(struct http_exchange *exchange, const struct route_match *match, 
         struct rollup_query query = {.until_ms = until_ms};
         if (!take_time(&call, "until", true, &query.until_ms))
                 return;
-        query.from_ms = query.until_ms - 24 * ROLLUP_HOUR_MS;
+        if (query.until_ms > 24 * ROLLUP_HOUR_MS)
+                query.from_ms = query.until_ms - 24 * ROLLUP_HOUR_MS;
         if (!take_time(&call, "from", false, &query.from_ms))
                 return;
         if (api_check_span(query.from_ms, query.until_ms, &err) < 0 ||

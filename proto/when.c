@@ -161,7 +161,7 @@ bool when_is_relative(const char *text)
         return text[0] == '-' || text[0] == '+' || str_equal(text, "now");
 }
 
-/* "-1h", "+30m", "-0s"; with `ahead` also "30m", but nothing that is over already. */
+/* "-1h", "+30m", "-0s"; with `ahead` also "30m". */
 static int read_span(const char *text, bool ahead, int64_t now_ms, int64_t *ret_ms,
                      struct err *err)
 {

@@ -23,7 +23,8 @@ int when_told(const char *text, int64_t now_ms, int64_t *ret_ms, struct err *err
 /* Whether that speaks of now: who wants whole hours may round it. */
 bool when_is_relative(const char *text);
 
-/* The same where only what is to come makes sense: "2h" is so long from now. */
+/* The same where what is to come is meant: "2h" is so long from now. What is over is the caller's to
+ * refuse. */
 int when_ahead(const char *text, int64_t now_ms, int64_t *ret_ms, struct err *err);
 
 /* "2027-01-04T08:00Z", with seconds where there are any. Returns `buf`. */

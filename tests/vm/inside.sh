@@ -111,6 +111,20 @@ parts_go() {
         systemctl reload berthd
 }
 
+# What does not heed TERM is killed, and its supervisor with it.
+stopped_by_hand() {
+        mkdir -p "/etc/systemd/system/berth-runs@.service.d"
+        printf '%s\n' '[Service]' 'TimeoutStopSec=5' >"/etc/systemd/system/berth-runs@.service.d/quick.conf"
+        systemctl daemon-reload
+        submit stubborn --cpu 1 --ram 64Mi -- sh -c 'trap "" TERM; while :; do sleep 1; done'
+        try "stubborn work runs" says stubborn 'stubborn: running'
+        systemctl stop berth-runs@gpu-01
+        systemctl start berth-agent@gpu-01
+        try "what was stopped by hand has not failed" says stubborn 'its node went down'
+        try "and runs again, too" says stubborn 'stubborn: running'
+        berth cancel stubborn >/dev/null
+}
+
 case $stage in
 0)
         set_up
@@ -135,6 +149,7 @@ case $stage in
         try "and runs for the third time" says keep 'keep: running'
         try "the log is whole" berth store check /var/lib/berth/pool.db
         try "no unit has failed" sh -c '! systemctl --failed --no-legend | grep -q berth'
+        stopped_by_hand
         echo 3 >stage
         echo "THE END"
         ;;

@@ -282,6 +282,39 @@ static void in_a_control_group_it_is_the_same(void **state)
         assert_int_not_equal(access(root, F_OK), 0);
 }
 
+/* A newer agent's runs lie elsewhere, and this one has lost all else by which it is found. */
+static void it_is_found_in_the_control_group_that_it_was_started_in(void **state)
+{
+        struct world *world = *state;
+        struct seen_run seen;
+        char state_folder[96], root[CAGE_PATH_MAX], cage[CAGE_PATH_MAX + 32];
+        struct err err;
+
+        snprintf(state_folder, sizeof state_folder, "%s/state", world->folder);
+        assert_true(mkdir(state_folder, 0700) == 0 || errno == EEXIST);
+        if (cage_open(NULL, state_folder, root, &err) < 0) {
+                print_message("no control groups here: %s\n", err.text);
+                skip();
+        }
+        world->has_cages = true;
+        agent_begin(world);
+        list_runs(world, run_json(world, 92, 1,
+                                  "env -i setsid sh -c 'echo $$ >@/one; exec sleep 1000' & "
+                                  "until [ -s @/one ]; do sleep 0.02; done; touch @/up; " WAITS,
+                                  ""));
+        assert_true(waits_for_file(world, "up"));
+        assert_true(controller_waits(world->controller, KEY(92, 1), "running", &seen));
+        assert_int_equal(agent_end(world, SIGTERM), 0);
+        assert_int_equal(kill(supervisor_of(world, "92.0.1"), SIGKILL), 0);
+        world->has_cages = false;
+        agent_begin(world);
+        assert_true(controller_waits(world->controller, KEY(92, 1), "exited", &seen));
+        assert_false(is_alive(atoll(file_text(world, "one"))));
+        snprintf(cage, sizeof cage, "%s/92.0.1", root);
+        assert_int_not_equal(access(cage, F_OK), 0);
+        cage_close(root);
+}
+
 /* Two pools may have nodes on one machine, and number their runs alike. */
 static void agents_of_two_pools_have_cages_of_their_own(void **state)
 {
@@ -403,8 +436,33 @@ static void what_ends_while_its_node_goes_down_has_not_failed(void **state)
         assert_true(controller_waits(world->controller, KEY(2, 1), "exited", &two));
         assert_true(one.lost_contact);
         assert_string_equal(one.reason, "its node went down");
-        assert_false(two.lost_contact); /* it was done */
-        assert_string_equal(two.reason, "");
+        assert_true(two.lost_contact); /* after TERM, 0 does not mean that it was done */
+        assert_string_equal(two.reason, "its node went down");
+}
+
+/* As when berth-runs@ is stopped, and what does not heed TERM is killed in the end, with its
+ * supervisor; the machine was up all the time. */
+static void what_was_killed_with_its_node_has_not_failed(void **state)
+{
+        struct world *world = *state;
+        struct seen_run seen;
+
+        agent_begin(world);
+        list_runs(world, run_json(world, 1, 1, WAITS, ""));
+        assert_true(controller_waits(world->controller, KEY(1, 1), "running", &seen));
+        assert_int_equal(agent_end(world, SIGTERM), 0);
+        make_file(world, "state/going-down");
+        assert_int_equal(kill(supervisor_of(world, "1.0.1"), SIGKILL), 0);
+        agent_begin(world);
+        assert_true(controller_waits(world->controller, KEY(1, 1), "exited", &seen));
+        assert_int_equal(seen.signal, SIGKILL);
+        assert_true(seen.lost_contact);
+        assert_string_equal(seen.reason, "its node went down");
+        /* It is up again. */
+        list_runs(world, run_json(world, 2, 2, "exit 5", ""));
+        assert_true(controller_waits(world->controller, KEY(2, 2), "exited", &seen));
+        assert_false(seen.lost_contact);
+        assert_string_equal(seen.reason, "");
 }
 
 /* ---- whose it is ---- */
@@ -594,9 +652,11 @@ int main(int argc, char **argv)
                 IN_A_WORLD(with_stop_runs_an_agent_leaves_nothing_behind),
                 IN_A_WORLD(nothing_that_a_run_detaches_outlives_it),
                 IN_A_WORLD(in_a_control_group_it_is_the_same),
+                IN_A_WORLD(it_is_found_in_the_control_group_that_it_was_started_in),
                 IN_A_WORLD(agents_of_two_pools_have_cages_of_their_own),
                 IN_A_WORLD(what_its_machine_took_along_has_not_failed),
                 IN_A_WORLD(what_ends_while_its_node_goes_down_has_not_failed),
+                IN_A_WORLD(what_was_killed_with_its_node_has_not_failed),
                 IN_A_WORLD(a_killed_supervisor_ends_its_run_which_is_reported),
                 IN_A_WORLD(a_supervisor_that_was_killed_without_an_agent_is_found_by_the_next),
                 IN_A_WORLD(a_supervisor_whose_folder_was_removed_goes_with_its_run),

@@ -152,6 +152,8 @@ static void what_cannot_be_asked_is_refused(void **state)
                 {"/v1/usage?from=2027-01-01T01:00Z&until=2027-01-01T01:00Z",
                  "is not before 'until'", 400},
                 {"/v1/review?from=2027-01-02&until=2027-01-01", "is not before 'until'", 400},
+                {"/v1/usage?until=1970-01-01", "is not before 'until'", 400},
+                {"/v1/review?until=1970-01-01", "is not before 'until'", 400},
         };
         for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
                 struct asked *asked = served_ask(&served, "GET", rows[r].path, "", NULL);
