@@ -85,6 +85,7 @@ static void done(void *self, int rc, const struct err *err)
 /* In pieces: it reads as far as the log goes, and the WAL would grow. */
 static const struct aside_kind forecast_kind = {.lane = ASIDE_FORECAST,
                                                 .in_pieces = true,
+                                                .has_seen_state = true,
                                                 .if_too_long = "the queue is long",
                                                 .work = work_at,
                                                 .is_unwanted = api_aside_is_unwanted,

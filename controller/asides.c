@@ -20,6 +20,7 @@ struct asked {
         struct aside aside;
         uint64_t round;                 /* of the persons' turns */
         enum asked_state state;
+        bool is_anew;                   /* what was decided before it is undone */
         uv_work_t work;
         atomic_bool ends;
         /* The thread's, while it is worked at. */
@@ -199,6 +200,11 @@ static void on_durable(void *arg, int rc, const struct err *err)
 
         if (!ask->asides) {
                 mem_free(ask);
+                return;
+        }
+        if (rc == -ERR_IO && !ask->is_anew && !ask->aside.kind->has_seen_state) {
+                ask->is_anew = true;
+                core_when_anew(ask->asides->core, on_durable, ask);
                 return;
         }
         ask->state = ASKED_WAITS;

@@ -44,6 +44,8 @@ enum aside_lane {
 struct aside_kind {
         enum aside_lane lane;
         bool in_pieces;                 /* else all is read in one transaction */
+        bool has_seen_state;            /* it holds what it was asked of: where that is undone, it
+                                           fails; else it is answered all the same */
         const char *if_too_long;        /* what to do then, for the sentence */
         /* In the thread: what comes of it stays in `self`. Where it works long without reading, it
          * looks at `stops(stops_arg)` itself: true, and it returns -ERR_CANCELLED. 0 or what

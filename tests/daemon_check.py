@@ -190,7 +190,7 @@ def reads_go_on(berthd, folder):
     def read(path, reader):
         connection = Connection(path)
         while not ended.is_set():
-            for what in ("/v1/workloads", "/v1/pool", "/v1/queue"):
+            for what in ("/v1/workloads", "/v1/pool", "/v1/usage"):
                 status, answer = call(connection, "GET", what)
                 answered[reader] += status == 200
                 if status != 200 and len(refused) < 10:

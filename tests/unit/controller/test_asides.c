@@ -248,8 +248,8 @@ static void all_of_an_answer_is_of_one_moment(void **state)
         }
 }
 
-/* The disk fails before what was decided is on it: that question is told; the next one is answered
- * from what is there. */
+/* The disk fails before what was decided is on it: a question that holds some of that is told, and
+ * others are answered from what is there. */
 static void reads_go_on_when_the_store_is_in_trouble(void **state)
 {
         (void)state;
@@ -260,11 +260,16 @@ static void reads_go_on_when_the_store_is_in_trouble(void **state)
         assert_int_equal(world_submit(&world, "{kind: Workload, tenant: web, name: a,"
                                               " each: {devices: 1, model: H100-80},"
                                               " run: {command: [x]}}", NULL, &submitted), 0);
-        struct question *lost = ask(&sums, "ana", "l");
+        struct aside_kind seeing = past;
+        seeing.has_seen_state = true;
+        struct question *lost = ask(&seeing, "ana", "l"), *stays = ask(&sums, "ana", "s");
         world_settle(&world);
         run_loop();
         assert_int_equal(lost->done, 1);
         assert_int_equal(lost->rc, -ERR_IO);
+        assert_int_equal(stays->done, 1);
+        assert_int_equal(stays->rc, 0);
+        assert_int_equal(stays->seqs[0], good);
         assert_true(core_may_act(world.live.core, NULL) < 0);
         fault_vfs_fail(disk, FAULT_EIO, 0, 0);
         struct question *next = ask(&sums, "ana", "n");
