@@ -190,6 +190,19 @@ static void what_is_torn_keeps_its_place_as_long_as_it_did(void **state)
         log_life_remove(path);
 }
 
+/* Of two nodes, n and m, nlp has one, and web at 10 s the other. */
+static void both_have_a_node(struct log_world *world, const char *path, uint64_t *ret_nlp,
+                             uint64_t *ret_web)
+{
+        log_world_open(world, path, 4);
+        log_world_policy(world, log_life_policy);
+        log_world_node(world, "n", "H100-80", 8);
+        log_world_node(world, "m", "H100-80", 8);
+        *ret_nlp = log_world_submit(world, "research/nlp", "batch", 8, 0);
+        world->now_ms = AT(10);
+        *ret_web = log_world_submit(world, "web", "batch", 8, 0);
+}
+
 /* nlp has one node and web the other; nlp's breaks, and it has ended 30 s later. Without nlp it is
  * web that lies there, is torn, and as long in ending. When web loses contact later, and lies where
  * it lay then, that is no end of what was torn: it is lost once more. */
@@ -199,13 +212,8 @@ static void work_that_another_policy_has_torn_can_be_lost_again(void **state)
         const char *path = log_life_path("o");
         struct log_world world;
         struct log_what_if what_if;
-        log_world_open(&world, path, 4);
-        log_world_policy(&world, log_life_policy);
-        log_world_node(&world, "n", "H100-80", 8);
-        log_world_node(&world, "m", "H100-80", 8);
-        uint64_t nlp = log_world_submit(&world, "research/nlp", "batch", 8, 0);
-        world.now_ms = AT(10);
-        uint64_t web = log_world_submit(&world, "web", "batch", 8, 0);
+        uint64_t nlp, web;
+        both_have_a_node(&world, path, &nlp, &web);
         const char *its_node = lies_on(&world, nlp) == 0 ? "n" : "m";
         breaks_at(&world, AT(20), its_node);
         is_lost_at(&world, AT(50), nlp);
@@ -236,13 +244,8 @@ static void work_that_another_policy_spares_runs_as_long_as_it_did(void **state)
         const char *path = log_life_path("p");
         struct log_world world;
         struct log_what_if what_if;
-        log_world_open(&world, path, 4);
-        log_world_policy(&world, log_life_policy);
-        log_world_node(&world, "n", "H100-80", 8);
-        log_world_node(&world, "m", "H100-80", 8);
-        uint64_t nlp = log_world_submit(&world, "research/nlp", "batch", 8, 0);
-        world.now_ms = AT(10);
-        uint64_t web = log_world_submit(&world, "web", "batch", 8, 0);
+        uint64_t nlp, web;
+        both_have_a_node(&world, path, &nlp, &web);
         const char *its_node = lies_on(&world, web) == 0 ? "n" : "m";
         breaks_at(&world, AT(20), its_node);
         world.now_ms = AT(40);
