@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/family.h"
@@ -22,6 +23,8 @@
 #define PROCS_MAX     (4u << 20)
 #define EVENTS_MAX    4096
 #define SUPERVISORS   "supervisors"
+#define LEAVE_MS      1000
+#define LOOK_AGAIN_MS 10
 /* What bounds a run that forks without end; work with many threads stays far below it. */
 #define PIDS          "32768"
 
@@ -134,6 +137,16 @@ static void hand_down(const char *group)
                 (void)write_file(group, "cgroup.subtree_control", limits[i]);
 }
 
+/* Who has ended is still in it for a moment: while it is torn down, and after nobody lists it any
+ * more. */
+static void remove_group(const char *group)
+{
+        const struct timespec pause = {.tv_nsec = LOOK_AGAIN_MS * 1000000};
+
+        for (int ms = 0; rmdir(group) < 0 && errno == EBUSY && ms < LEAVE_MS; ms += LOOK_AGAIN_MS)
+                (void)nanosleep(&pause, NULL);
+}
+
 int cage_open(const char *base, const char *state, char ret_root[CAGE_PATH_MAX], struct err *err)
 {
         char own[CAGE_PATH_MAX], root[CAGE_PATH_MAX], beside[CAGE_PATH_MAX + 64];
@@ -156,13 +169,28 @@ int cage_open(const char *base, const char *state, char ret_root[CAGE_PATH_MAX],
         return 0;
 }
 
+static bool has_cages(const char *root)
+{
+        DIR *dir = opendir(root);
+        bool has = false;
+
+        for (struct dirent *entry; dir && !has && (entry = readdir(dir));)
+                has = entry->d_type == DT_DIR && entry->d_name[0] != '.' &&
+                      !str_equal(entry->d_name, SUPERVISORS);
+        if (dir)
+                closedir(dir);
+        return has;
+}
+
 void cage_close(const char *root)
 {
         char beside[CAGE_PATH_MAX + 64];
 
+        if (has_cages(root))
+                return;
         snprintf(beside, sizeof beside, "%s/" SUPERVISORS, root);
-        (void)rmdir(beside);
-        (void)rmdir(root);
+        remove_group(beside);
+        remove_group(root);
 }
 
 const char *cage_limits(const char *root, char ret_limits[CAGE_LIMITS_MAX])
@@ -331,7 +359,7 @@ static void remove_below(const char *cage, unsigned depth)
         }
         if (dir)
                 closedir(dir);
-        (void)rmdir(cage);
+        remove_group(cage);
 }
 
 void cage_remove(const char *cage)

@@ -9,6 +9,7 @@ the exit status is 1 when anything failed. A build that fails counts as one fail
 """
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,8 @@ TITLE = {
     "gcc": "gcc, -O2, asserts on",
     "clang": "clang, ASan and UBSan",
 }
+# What a test says of its own mistake may stand far above its end: cmocka, Python, a sanitizer.
+MISTAKE = re.compile(r"\b(ERROR|Error|error):|\[ +(LINE|ERROR) +\]|^AssertionError|runtime error")
 GOOD = ("OK", "EXPECTEDFAIL")
 
 
@@ -80,7 +83,7 @@ def report(compiler, tests, seconds):
         if test["result"] not in GOOD + ("SKIP",):
             print(f"\n  FAILED {test['name']} ({test['result'].lower()})")
             lines = (test.get("stdout", "") + test.get("stderr", "")).splitlines()
-            for line in lines[-40:]:
+            for line in [it for it in lines[:-40] if MISTAKE.search(it)][:20] + lines[-40:]:
                 print("    " + line)
     return [sum(row[column] for row in suites.values()) for column in range(3)]
 

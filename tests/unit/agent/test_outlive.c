@@ -335,6 +335,35 @@ static void agents_of_two_pools_have_cages_of_their_own(void **state)
                 cage_close(roots[a]);
 }
 
+/* A supervisor that has said that its run ended is still on its way out. */
+static void the_groups_go_when_the_last_supervisor_has_left(void **state)
+{
+        struct world *world = *state;
+        char root[CAGE_PATH_MAX];
+        int status = 0, entered[2];
+        struct err err;
+
+        if (cage_open(NULL, world->folder, root, &err) < 0) {
+                print_message("no control groups here: %s\n", err.text);
+                skip();
+        }
+        assert_int_equal(pipe(entered), 0);
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                cage_enter_beside(root);
+                close(entered[1]);
+                usleep(200000);
+                _exit(0);
+        }
+        close(entered[1]);
+        assert_int_equal(read(entered[0], &status, 1), 0);
+        close(entered[0]);
+        cage_close(root);
+        assert_int_not_equal(access(root, F_OK), 0);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+}
+
 /* ---- the supervisor goes ---- */
 
 static void a_killed_supervisor_ends_its_run_which_is_reported(void **state)
@@ -654,6 +683,7 @@ int main(int argc, char **argv)
                 IN_A_WORLD(in_a_control_group_it_is_the_same),
                 IN_A_WORLD(it_is_found_in_the_control_group_that_it_was_started_in),
                 IN_A_WORLD(agents_of_two_pools_have_cages_of_their_own),
+                IN_A_WORLD(the_groups_go_when_the_last_supervisor_has_left),
                 IN_A_WORLD(what_its_machine_took_along_has_not_failed),
                 IN_A_WORLD(what_ends_while_its_node_goes_down_has_not_failed),
                 IN_A_WORLD(what_was_killed_with_its_node_has_not_failed),
