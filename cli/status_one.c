@@ -129,9 +129,15 @@ static json_t *nodes_once(const json_t *run)
         return once;
 }
 
+/* "" where none ended it. */
+static const char *signal_of(const json_t *ended, char buf[JSON_IN_MAX])
+{
+        return json_in_number(ended, "signal") > 0 ? json_in_words(ended, "signal", buf) : "";
+}
+
 static void put_run(const json_t *run, struct grid *grid)
 {
-        static const char *const keys[] = {"cause", "exit_code", "signal"};
+        static const char *const keys[] = {"cause", "exit_code"};
         char started[JSON_IN_MAX], ended[JSON_IN_MAX], buf[JSON_IN_MAX];
         json_t *nodes = nodes_once(run);
 
@@ -141,6 +147,7 @@ static void put_run(const json_t *run, struct grid *grid)
         grid_cell(grid, "%.19s", json_in_clean(run, "ended", ended));
         for (size_t k = 0; k < ARRAY_LEN(keys); k++)
                 grid_cell(grid, "%s", json_in_words(run, keys[k], buf));
+        grid_cell(grid, "%s", signal_of(run, buf));
         grid_cell(grid, "%s", json_in_words(nodes, "nodes", buf));
         grid_cell(grid, "%s", json_in_words(run, "reason", buf));
         json_decref(nodes);
@@ -176,10 +183,8 @@ int status_print_one(const json_t *answer, const struct talk *talk, FILE *file, 
                 {"user", "user"},           {"request", "asks for"},
                 {"standing", "standing"},   {"verdict", "verdict"},
                 {"stops", "stops"},         {"retries_left", "retries left"},
-                {"exit_code", "exit code"}, {"signal", "signal"},
-                {"cause", "last end"},
-                {"reason", "reason"},
-        };
+                {"exit_code", "exit code"},
+        }, ends[] = {{"cause", "last end"}, {"reason", "reason"}};
         char name[JSON_IN_MAX], id[JSON_IN_MAX], buf[JSON_IN_MAX];
         enum tone tone = screen_state_tone(json_in_text(answer, "state"));
 
@@ -190,6 +195,9 @@ int status_print_one(const json_t *answer, const struct talk *talk, FILE *file, 
                 fprintf(file, "  %s\n", buf);
         for (size_t i = 0; i < ARRAY_LEN(rows); i++)
                 put_field(file, rows[i].title, json_in_words(answer, rows[i].key, buf));
+        put_field(file, "signal", signal_of(answer, buf));
+        for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+                put_field(file, ends[i].title, json_in_words(answer, ends[i].key, buf));
         put_last_stop(answer, file);
         put_notice(answer, talk, file);
         put_times(answer, file);

@@ -52,7 +52,7 @@ static void add_ended(json_t *list, int64_t number, const json_t *kept, const ch
         view_set(run, "started", view_time(number_of(kept, "started_ms")));
         view_set(run, "ended", view_time(ended_ms));
         view_set(run, "cause", copy_or_null(kept, "cause"));
-        view_set(run, "exit_code", copy_or_null(kept, "exit_code"));
+        view_set(run, "exit_code", view_exit_code(kept));
         view_set(run, "signal", copy_or_null(kept, "signal"));
         view_set(run, "reason", copy_or_null(kept, said));
         view_set(run, "members", json_integer(members > known ? members : known));

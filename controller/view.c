@@ -194,15 +194,24 @@ static void add_verdict(const struct state *state, struct memo *memo, json_t *js
         mem_free(record);
 }
 
+json_t *view_exit_code(const json_t *detail)
+{
+        json_t *code = json_object_get(detail, "exit_code");
+
+        if (!code || json_integer_value(json_object_get(detail, "signal")) > 0)
+                return json_null();
+        return json_incref(code);
+}
+
 static void add_ended(json_t *json, const struct object *object)
 {
         json_t *detail = object->detail[0] ? json_loads(object->detail, 0, NULL) : NULL;
-        static const char *const keys[] = {"exit_code", "signal", "stops", "cause", "lost_ms",
-                                         "reason"};
+        static const char *const keys[] = {"signal", "stops", "cause", "lost_ms", "reason"};
 
         /* Its end is decided, and its row is not on the disk yet. */
         view_set(json, "state", json_string(object->ended_ms ? object->state : "stopping"));
         view_set(json, "ended", view_time(object->ended_ms));
+        view_set(json, "exit_code", view_exit_code(detail));
         for (size_t k = 0; k < ARRAY_LEN(keys); k++)
                 (void)json_object_set(json, keys[k],
                                       json_object_get(detail, keys[k])

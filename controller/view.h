@@ -26,6 +26,8 @@ void view_set(json_t *object, const char *key, json_t *value);
 json_t *view_time(int64_t ms);
 #define VIEW_TIME_MAX 48
 const char *view_time_text(int64_t ms, char buf[VIEW_TIME_MAX]);        /* the same; 0: 1970 */
+/* Of what is kept of an end (ending.h): null where a signal made it, whatever code came with it. */
+json_t *view_exit_code(const json_t *detail);
 /* A part of a device as a decimal: "0.25". */
 json_t *view_devices(uint64_t units);
 

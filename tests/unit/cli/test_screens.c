@@ -125,9 +125,8 @@ static void runs_are_listed_once_one_has_ended(void **state)
                  "'ended': '2027-01-04T09:00:00.000Z', 'exit_code': 3, 'signal': 0, "
                  "'nodes': ['n1', 'n1', 'n2', 'n1']}, {'run': 4, 'nodes': 7}, 5]",
                  "\nruns (`berth logs --run N` shows what one wrote):\n"
-                 "run  started (UTC)        ended (UTC)          cause   exit code  signal  nodes\n"
-                 "  3  2027-01-04T08:00:00  2027-01-04T09:00:00  failed          3       0  "
-                 "n1, n2\n"
+                 "run  started (UTC)        ended (UTC)          cause   exit code  nodes\n"
+                 "  3  2027-01-04T08:00:00  2027-01-04T09:00:00  failed          3  n1, n2\n"
                  "  4\n\n"},
                 {"[{'run': 1, 'ended': '2027-01-04T09:00:00.000Z', 'cause': 'failed', 'signal': 9, "
                  "'nodes': ['n1'], 'reason': 'out of memory'}]",

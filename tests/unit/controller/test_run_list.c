@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "controller/run_list.h"
+#include "controller/view.h"
 #include "store/objects.h"
 
 static struct object_copy *row_of(uint64_t id)
@@ -81,6 +82,7 @@ static void what_was_stopped_keeps_its_run_and_waits(void **state)
         json_t *list = run_list(&world.live, &row->object);
         const json_t *last = json_array_get(list, 1), *now = json_array_get(list, 2);
         assert_int_equal(json_integer_value(json_object_get(last, "signal")), 15);
+        assert_true(json_is_null(json_object_get(last, "exit_code")));
         assert_int_equal(json_integer_value(json_object_get(now, "epoch")),
                          world_work(&world, id)->epoch);
         check_has(row->object.detail, "run_as");        /* it still says whose processes they are */
@@ -105,6 +107,11 @@ static void why_a_run_ended_is_kept_where_its_node_says_it(void **state)
                    "\"reason\":\"out of memory: it needed more\"");
         assert_string_equal(runs_of(id), "1 lost n1; 2 failed n1");
         struct object_copy *row = row_of(id);
+        json_t *ended = view_workload(&world.live, &row->object, false);
+        assert_int_equal(json_integer_value(json_object_get(ended, "signal")), 9);
+        /* 0 would say that it went well */
+        assert_true(json_is_null(json_object_get(ended, "exit_code")));
+        json_decref(ended);
         json_t *list = run_list(&world.live, &row->object);
         for (size_t r = 0; r < ARRAY_LEN(whys); r++)
                 assert_string_equal(json_string_value(json_object_get(json_array_get(list, r),
