@@ -247,7 +247,31 @@ static int print_block(const struct grid *grid, const size_t *columns, size_t co
         return is_made ? 0 : grid_no_memory(err);
 }
 
-/* Makes the column that may be cut narrower, as far as all of them then stand beside each other. */
+/* What is left for the column that may be cut in the block that it comes into, or in one of its
+ * own where that is little. */
+static size_t room_of_cut(const struct grid *grid, size_t width, const size_t *widths)
+{
+        size_t used = 0, fixed_used = 0;
+        bool is_first = true;
+
+        for (size_t c = 0; c + 1 < grid->cut; c++) {
+                if (widths[c] == 0)
+                        continue;
+                if (c >= grid->fixed && !is_first && used + widths[c] > width)
+                        used = fixed_used;
+                used += widths[c] + GAP;
+                if (c < grid->fixed)
+                        fixed_used = used;
+                else
+                        is_first = false;
+        }
+        if (used + GRID_CUT_BESIDE > width)
+                used = fixed_used;
+        return width > used ? width - used : 0;
+}
+
+/* Makes the column that may be cut narrower: as far as all of them then stand beside each other,
+ * else to what it has room for. */
 static void narrow_cut(const struct grid *grid, size_t width, size_t *widths)
 {
         size_t used = 0, wants = grid->cut ? widths[grid->cut - 1] : 0;
@@ -258,7 +282,9 @@ static void narrow_cut(const struct grid *grid, size_t width, size_t *widths)
                 return;
         size_t over = used - GAP - width;
         size_t least = wants < GRID_CUT_LEAST ? wants : GRID_CUT_LEAST;
-        widths[grid->cut - 1] = wants > over + least ? wants - over : least;
+        size_t room = wants > over + least ? wants - over : room_of_cut(grid, width, widths);
+        room = room > least ? room : least;
+        widths[grid->cut - 1] = wants < room ? wants : room;
 }
 
 static void narrow(const struct grid *grid, size_t column, size_t over, size_t *widths)

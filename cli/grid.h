@@ -2,7 +2,8 @@
  *
  * Columns that do not fit beside each other are printed in blocks below each other, the first
  * columns (what a row is about) in each of them; before that, the column that grid_cut() names is
- * made narrower. A text that leaves no room for that is cut. One owner; texts are copied.
+ * made narrower, or given what its own block has room for. A text that leaves no room is cut. One
+ * owner; texts are copied.
  */
 #pragma once
 
@@ -19,6 +20,7 @@ struct grid;
 #define GRID_ROWS_MAX    (1u << 20)     /* more are not printed: the grid fails */
 #define GRID_CELL_MAX    512            /* bytes with the final NUL; longer texts are cut */
 #define GRID_CUT_LEAST   12             /* how narrow a column is made */
+#define GRID_CUT_BESIDE  24             /* with less room it comes into a block of its own */
 
 /* `fixed_count`: how many of the first columns stand in every block. NULL: out of memory. */
 struct grid *grid_new(size_t fixed_count);

@@ -111,6 +111,36 @@ static void one_column_gives_way_before_there_are_blocks(void **state)
         grid_free(grid);
 }
 
+static void a_column_that_comes_below_has_the_room_there(void **state)
+{
+        (void)state;
+        struct grid *grid = grid_new(1);
+        grid_column(grid, "id", false);
+        grid_column(grid, "tenant", false);
+        grid_column(grid, "why", false);
+        grid_cut(grid);
+        grid_row(grid);
+        grid_cell(grid, "1");
+        grid_cell(grid, "research/natural/language");
+        grid_cell(grid, "It finds no room now, on five nodes.");
+        char *text = print(grid, 32);
+        assert_string_equal(text, "id  tenant\n"
+                                  "1   research/natural/language\n"
+                                  "\n"
+                                  "id  why\n"
+                                  "1   It finds no room now, on fi…\n");
+        free(text);
+        text = print(grid, 40);
+        check_has(text, "1   It finds no room now, on five nodes.\n");
+        free(text);
+        /* Beside another, where that leaves enough. */
+        text = print(grid, 56);
+        assert_string_equal(text, "id  tenant                     why\n"
+                                  "1   research/natural/language  It finds no room now, on…\n");
+        free(text);
+        grid_free(grid);
+}
+
 static void what_leaves_no_room_is_cut(void **state)
 {
         (void)state;
@@ -221,6 +251,7 @@ int main(void)
                 cmocka_unit_test(what_does_not_fit_comes_below),
                 cmocka_unit_test(long_cells_are_cut),
                 cmocka_unit_test(one_column_gives_way_before_there_are_blocks),
+                cmocka_unit_test(a_column_that_comes_below_has_the_room_there),
                 cmocka_unit_test(what_leaves_no_room_is_cut),
                 cmocka_unit_test(colour_is_there_when_it_is_asked_for),
                 cmocka_unit_test(many_rows_fit),
