@@ -63,14 +63,14 @@ static void put_json(const struct sse_event *event, const json_t *data)
 }
 
 /* "4711  allocated  workload 17, node gpu-01" */
-static void put_line(const struct sse_event *event, json_t *data)
+static void put_line(const struct sse_event *event, const json_t *data)
 {
-        json_t *whole = json_pack("{s: O?}", "data", data);
-        char buf[JSON_IN_MAX];
+        json_t *other = data ? NULL : json_string(event->data);
 
-        printf("%s  %-20s  %s\n", event->id, event->name,
-               data ? json_in_words(whole, "data", buf) : event->data);
-        json_decref(whole);
+        printf("%s  %-20s  ", event->id, event->name);
+        json_in_put_words(data ? data : other, stdout);
+        fputc('\n', stdout);
+        json_decref(other);
 }
 
 static int on_event(const struct sse_event *event, void *arg)

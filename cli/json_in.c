@@ -34,8 +34,9 @@ bool json_in_has(const json_t *object, const char *key)
 /* ---- as words ---- */
 
 struct words {
-        char *buf;
+        char *buf;      /* NULL: into the file */
         size_t used;
+        FILE *file;
 };
 
 /* A byte of a character that is not its first one. */
@@ -49,8 +50,18 @@ static bool is_control(char byte)
         return (unsigned char)byte < 0x20 || byte == 0x7f;
 }
 
+static void put(const char *text, FILE *file)
+{
+        for (; *text; text++)
+                fputc(is_control(*text) ? '?' : *text, file);
+}
+
 static void add(struct words *words, const char *text)
 {
+        if (!words->buf) {
+                put(text, words->file);
+                return;
+        }
         for (; *text && words->used < JSON_IN_MAX - 1; text++)
                 words->buf[words->used++] = is_control(*text) ? '?' : *text;
         /* Not within a character of several bytes. */
@@ -60,6 +71,13 @@ static void add(struct words *words, const char *text)
                 words->used -= words->used > 0;
         }
         words->buf[words->used] = '\0';
+}
+
+static bool says_nothing(const json_t *value)
+{
+        return json_is_null(value) || (json_is_string(value) && json_string_length(value) == 0) ||
+               (json_is_array(value) && json_array_size(value) == 0) ||
+               (json_is_object(value) && json_object_size(value) == 0);
 }
 
 static void add_value(struct words *words, const json_t *value, unsigned depth);
@@ -75,8 +93,11 @@ static void add_all(struct words *words, const json_t *value, unsigned depth)
         /* json_object_iter takes no const object, and changes none. */
         json_t *object = (json_t *)(uintptr_t)value;
         for (void *step = json_object_iter(object); step;
-             step = json_object_iter_next(object, step), between = ", ") {
+             step = json_object_iter_next(object, step)) {
+                if (says_nothing(json_object_iter_value(step)))
+                        continue;
                 add(words, between);
+                between = ", ";
                 add(words, json_object_iter_key(step));
                 add(words, " ");
                 add_value(words, json_object_iter_value(step), depth);
@@ -110,6 +131,13 @@ const char *json_in_words(const json_t *object, const char *key, char buf[JSON_I
         return buf;
 }
 
+void json_in_put_words(const json_t *value, FILE *file)
+{
+        struct words words = {.file = file};
+
+        add_value(&words, value, 0);
+}
+
 const char *json_in_clean(const json_t *object, const char *key, char buf[JSON_IN_MAX])
 {
         struct words words = {.buf = buf};
@@ -121,8 +149,7 @@ const char *json_in_clean(const json_t *object, const char *key, char buf[JSON_I
 
 void json_in_put(const json_t *object, const char *key, FILE *file)
 {
-        for (const char *text = json_in_text(object, key); *text; text++)
-                fputc(is_control(*text) ? '?' : *text, file);
+        put(json_in_text(object, key), file);
 }
 
 double json_in_decimal(const json_t *object, const char *key)

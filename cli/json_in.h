@@ -20,8 +20,11 @@ double json_in_decimal(const json_t *object, const char *key);
 bool json_in_has(const json_t *object, const char *key); /* there, and not null */
 
 /* The member as one reads it: a text as it is, "17", "yes", {"a": 1, "b": 2} as "a 1, b 2", a list
- * as "a, b". Control bytes become '?'; cut at JSON_IN_MAX. "" for null. Returns `buf`. */
+ * as "a, b"; of an object, what is empty is left out. Control bytes become '?'; cut at JSON_IN_MAX.
+ * "" for null. Returns `buf`. */
 const char *json_in_words(const json_t *object, const char *key, char buf[JSON_IN_MAX]);
+/* The same of a whole value, not cut. */
+void json_in_put_words(const json_t *value, FILE *file);
 /* A text made fit for a terminal: control bytes become '?'; cut. Returns `buf`. */
 const char *json_in_clean(const json_t *object, const char *key, char buf[JSON_IN_MAX]);
 /* Prints it whole, as fit for a terminal. */

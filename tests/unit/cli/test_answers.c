@@ -137,7 +137,21 @@ static void stream_closed(struct http_stream *stream, void *arg)
         (void)arg;
 }
 
-/* Three events, of them what was not seen; then silence. */
+/* Longer than what a table shows of a text, with members that say nothing. */
+static const char *long_event(void)
+{
+        static char data[600];
+        char words[400];
+
+        memset(words, 'w', sizeof words);
+        snprintf(data, sizeof data,
+                 "{\"tenant\":null,\"text\":\"%.400s\",\"of\":\"\",\"broken\":[],"
+                 "\"value\":0,\"since\":\"noon\"}",
+                 words);
+        return data;
+}
+
+/* Four events, of them what was not seen; then silence. */
 static void get_events(struct http_exchange *exchange, const struct route_match *match, void *arg)
 {
         struct text text = {0};
@@ -148,6 +162,8 @@ static void get_events(struct http_exchange *exchange, const struct route_match 
         sse_last_id(http_header(exchange, "Last-Event-ID"), &seen, NULL);
         for (uint64_t id = seen + 1; id <= 3; id++)
                 sse_write(&text, id, "allocated", "{\"workload\":17,\"node\":\"gpu-01\"}");
+        if (seen < 4)
+                sse_write(&text, 4, "alert_raised", long_event());
         struct http_stream *stream = http_stream_open(exchange, SSE_TYPE, stream_closed, NULL);
         http_stream_push(stream, text.bytes, text.size);
         text_done(&text);
@@ -487,6 +503,13 @@ static void events_end_when_they_are_all_there(void **state)
         assert_int_equal(interrupt_child(follow), EXIT_STOPPED);
         out = text_of("out");
         check_has(out, "{\"id\":\"3\"");
+        mem_free(out);
+        assert_int_equal(run_line("events --after 3", folder), 0);
+        out = text_of("out");
+        check_has(out, "4  alert_raised          text wwww");
+        check_has(out, "wwww, value 0, since noon\n");
+        assert_int_equal(strlen(out),
+                         strlen("4  alert_raised          text , value 0, since noon\n") + 400);
         mem_free(out);
 }
 
