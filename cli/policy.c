@@ -43,9 +43,9 @@ static const char details[] =
         "try runs a recorded history under the policy in force (--against) and under FILE, and\n"
         "says by tenant who waits how long, whose work is stopped, and what that loses.\n"
         "\n"
-        "show prints the policy in force in a pool, as it was applied (`berth apply` puts one in\n"
-        "force); revisions lists those there were; rollback puts an earlier one in force again,\n"
-        "as a new revision.\n"
+        "show prints the policy in force in a pool, or an earlier one, as it was applied (`berth\n"
+        "apply` puts one in force); revisions lists those there were, by whom and why; rollback\n"
+        "puts an earlier one in force again, as a new revision.\n"
         "\n"
         "examples:\n"
         "  berth policy check examples/policy.yaml\n"
@@ -53,6 +53,7 @@ static const char details[] =
         "  berth policy diff examples/policy.yaml examples/policy-full.yaml\n"
         "  berth policy try examples/policy.yaml --history examples/history.yaml\n"
         "  berth policy show > now.yaml\n"
+        "  berth policy show 3 > then.yaml && berth policy diff now.yaml then.yaml\n"
         "  berth policy rollback 3 --reason 'web starves'\n"
         "\n"
         "exit status: 0 fine, also with warnings; 2 a document or option is wrong; 130 try was\n"
@@ -201,7 +202,7 @@ static const struct command_action actions[] = {
         {"check", "FILE", 1, 1, NULL},
         {"diff", "A B", 2, 2, NULL},
         {"try", "FILE", 1, 1, NULL},
-        {"show", "", 0, 0, policy_show},
+        {"show", "[REVISION]", 0, 1, policy_show},
         {"revisions", "", 0, 0, policy_revisions},
         {"rollback", "REVISION", 1, 1, policy_rollback},
         {0},

@@ -72,20 +72,38 @@ static int show(const struct talk *talk, const struct client_answer *answer, jso
         return 0;
 }
 
+static bool take_revision(const struct command_call *call, uint64_t *ret_revision)
+{
+        struct err err = {0};
+
+        if (num_u64(call->arguments[0], 1, INT64_MAX, ret_revision, &err) == 0)
+                return true;
+        fprintf(stderr,
+                "berth policy: the revision: %s; `berth policy revisions` lists "
+                "them\n",
+                err.text);
+        return false;
+}
+
 /* The document as it was applied: a file that `berth policy check` and `diff` read. */
 int policy_show(const struct command_call *call)
 {
+        bool is_then = call->arguments_count > 0;       /* not the one in force */
         struct client_answer answer = {0};
         json_t *pool = NULL;
         struct err err = {0};
         struct talk talk;
+        char path[64] = "/v1/policy";
+        uint64_t revision;
 
-        if (names_a_file(call))
+        if (names_a_file(call) || (is_then && !take_revision(call, &revision)))
                 return EXIT_BAD_INPUT;
+        if (is_then)
+                snprintf(path, sizeof path, "/v1/policy?revision=%" PRIu64, revision);
         int rc = talk_open(call, &talk, &err);
         if (rc == 0)
-                rc = talk_get(&talk, "/v1/policy", &answer, &err);
-        if (rc == 0)
+                rc = talk_get(&talk, path, &answer, &err);
+        if (rc == 0 && !is_then)
                 rc = talk_get_json(&talk, "/v1/pool", &pool, &err);
         if (rc == 0)
                 rc = show(&talk, &answer, json_object_get(pool, "retention"), &err);
@@ -132,19 +150,11 @@ static int print_rolled_back(const json_t *answer, const struct talk *talk, FILE
 
 int policy_rollback(const struct command_call *call)
 {
-        struct err err = {0};
         uint64_t revision = 0;
         char body[64];
 
-        if (names_a_file(call))
+        if (names_a_file(call) || !take_revision(call, &revision))
                 return EXIT_BAD_INPUT;
-        if (num_u64(call->arguments[0], 1, INT64_MAX, &revision, &err) < 0) {
-                fprintf(stderr,
-                        "berth policy: the revision: %s; `berth policy revisions` lists "
-                        "them\n",
-                        err.text);
-                return EXIT_BAD_INPUT;
-        }
         int size = snprintf(body, sizeof body, "{\"revision\": %" PRIu64 "}", revision);
         const struct talk_change change = {
                 .method = "POST",

@@ -13,7 +13,6 @@ static void change(struct call *call, enum beside beside, struct document_put *d
 
         if (!act)
                 return;
-        document->by = call->who.name;
         int rc = live_put_beside(call->live, act, beside, route_param(call->match, "name"),
                                  document, &err);
         api_answer_put(call, act, document, rc, &err);

@@ -58,7 +58,6 @@ static void put_text(struct call *call, struct document_put *document, put_docum
 
         if (!act)
                 return;
-        document->by = call->who.name;
         int rc = change(call->live, act, document, &err);
         api_answer_put(call, act, document, rc, &err);
 }
@@ -70,6 +69,8 @@ bool api_may_put(struct call *call, struct document_put *document)
         if (!api_query_flag(call, "dry_run", &document->dry_run) ||
             !wanted_revision(call, &document->wanted))
                 return false;
+        document->by = call->who.name;
+        document->reason = http_header(call->exchange, "Berth-Reason");
         if (access_need(&call->who, ACTION_OPERATE, NULL, "the pool", &err) == 0)
                 return true;
         api_fail(call, &err);
@@ -171,6 +172,17 @@ struct revisions {
         bool more;
 };
 
+/* Why it was put; null: nobody said. */
+static json_t *reason_of(const struct object *object)
+{
+        json_t *detail = object->detail[0] ? json_loads(object->detail, 0, NULL) : NULL;
+        json_t *reason = json_object_get(detail, "reason");
+
+        reason = reason ? json_incref(reason) : json_null();
+        json_decref(detail);
+        return reason;
+}
+
 static int see_revision(void *arg, const struct object *object, struct err *err)
 {
         struct revisions *revisions = arg;
@@ -185,6 +197,7 @@ static int see_revision(void *arg, const struct object *object, struct err *err)
         view_set(row, "revision", json_integer((json_int_t)object->id));
         view_set(row, "set", view_time(object->created_ms));
         view_set(row, "by", json_string(object->owner));
+        view_set(row, "reason", reason_of(object));
         view_set(row, "in_force", json_boolean(object->id == revisions->in_force));
         (void)json_array_append_new(revisions->rows, row);
         revisions->last = object->id;

@@ -41,6 +41,7 @@ static int put_file(struct daemon *daemon, const char *path, const char *in_forc
         }
         document.text = text;
         document.by = "berthd";
+        document.reason = path;
         act = core_begin(daemon->live.core, "berthd", path, api_now_ms(), err);
         rc = !act                            ? -ERR_IO
              : beside == BESIDE_RESERVATION ? live_put_policy(&daemon->live, act, &document, err)

@@ -7,6 +7,7 @@
 
 #include "base/doc.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "controller/enrolment.h"
 #include "controller/live_impl.h"
 #include "controller/nodes.h"
@@ -26,9 +27,22 @@ int live_check_revision(uint64_t wanted, uint64_t there, const char *what, struc
                        there, what, wanted);
 }
 
+/* {"reason": "growth"}, where one was said. */
+static void put_reason(const struct document_put *put, struct text *detail)
+{
+        if (!put->reason || !put->reason[0])
+                return;
+        text_add(detail, "{\"reason\":");
+        text_add_json(detail, put->reason);
+        text_add(detail, "}");
+}
+
 static int keep_document(struct live *live, struct act *act, enum object_kind kind,
                          const struct document_put *put, const char *name, struct err *err)
 {
+        struct text detail = {0};
+
+        put_reason(put, &detail);
         const struct object object = {.kind = kind,
                                       .id = put->revision,
                                       .tenant = "",
@@ -36,13 +50,16 @@ static int keep_document(struct live *live, struct act *act, enum object_kind ki
                                       .class = "",
                                       .owner = put->by ? put->by : "",
                                       .state = "set",
-                                      .detail = "",
+                                      .detail = detail.bytes ? detail.bytes : "",
                                       .created_ms = core_now_ms(live->core),
                                       .updated_ms = core_now_ms(live->core),
                                       .body = put->text,
                                       .size = strlen(put->text)};
 
-        return core_put(act, &object, err);
+        int rc = detail.failed ? err_set(err, ERR_NOMEM, "out of memory")
+                               : core_put(act, &object, err);
+        text_done(&detail);
+        return rc;
 }
 
 /* ---- policy ---- */

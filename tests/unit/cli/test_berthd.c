@@ -259,6 +259,11 @@ static void documents_are_applied_once(void **state)
                 {"policy show", 0, "# revision 1\n", ""},
                 {"apply @/more.yaml --reason growth", 0,
                  "pool is revision 2\n1 node to come: n2\npolicy is revision 2\n", ""},
+                {"policy revisions", 0, "  growth\n       1  ", ""},
+                {"policy revisions", 0, "/policy.yaml\n", ""},         /* berthd, at its start */
+                {"policy show 1", 0, "# revision 1\nkind: Policy\n", ""},
+                {"policy show 9", 3, "", "there is no policy of number 9"},
+                {"policy show new", 2, "", "`berth policy revisions` lists them"},
                 {"status steady", 0, "steady: running\n", ""},
                 {"pool", 0, "little: 3 nodes, 20 devices, policy 2\n", ""},
                 {"apply @/more.yaml", 0,

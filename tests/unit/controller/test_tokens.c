@@ -319,9 +319,12 @@ static void who_leaves_the_policy_leaves_with_every_token(void **state)
         assert_int_equal(json_array_size(json_object_get(revisions, "revisions")), 2);
         json_decref(revisions);
         json_decref(served_json(&served, "POST", "/v1/policy/rollback", "{\"revision\": 9}", 404));
-        json_t *back = served_json(&served, "POST", "/v1/policy/rollback", "{\"revision\": 1}", 200);
-        assert_int_equal(json_integer_value(json_object_get(back, "revision")), 3);
-        json_decref(back);
+        struct asked *back = served_ask(&served, "POST", "/v1/policy/rollback",
+                                        "Berth-Reason: sam is \"back\"\r\n", "{\"revision\": 1}");
+        check_has(back->body, "\"revision\":3");
+        back = served_ask(&served, "GET", "/v1/policy/revisions?limit=2", "", NULL);
+        check_has(back->body, "\"reason\":\"sam is \\\"back\\\"\",\"in_force\":true");
+        check_has(back->body, "\"reason\":null,\"in_force\":false");
         assert_int_equal(get_with(token, "/v1/pool")->status, 200);
         struct asked *asked = served_ask(&served, "GET", "/v1/policy", "", NULL);
         assert_string_equal(asked->body, policy);
