@@ -1,6 +1,8 @@
 #include "cli/ask.h"
 
+#include "base/str.h"
 #include "base/text.h"
+#include "cli/json_in.h"
 #include "cli/listing.h"
 
 /* ---- queue ---- */
@@ -200,12 +202,35 @@ static const struct command_option tenants_options[] = {
 
 static const char tenants_details[] =
         "What each tenant is promised (protect) and may hold at most (limit), in devices; what it\n"
-        "holds, and how much of that is protected, spare (others may take it), borrowed; how much\n"
-        "of its work there is, and runs; what is left of its budget.\n"
+        "holds as protected work, borrowed beyond its promise, and besides as spare work (others\n"
+        "may take it); how much of its work there is, and runs; what is used of its budget, in\n"
+        "device-hours.\n"
         "\n"
         "examples:\n"
         "  berth tenants\n"
         "  berth tenants --tenant research\n";
+
+/* A row, with "12.5 of 5000 h a month, 3 of 10 h a day of H100-80". */
+static json_t *with_budget(const json_t *row)
+{
+        const json_t *budgets = json_object_get(row, "budgets");
+        json_t *copy = json_copy((json_t *)(uintptr_t)row);
+        char per[JSON_IN_MAX], of[JSON_IN_MAX];
+        struct text text = {0};
+
+        for (size_t b = 0; b < json_array_size(budgets); b++) {
+                const json_t *budget = json_array_get(budgets, b);
+                bool is_any = str_equal(json_in_clean(budget, "of", of), "any");
+                text_add(&text, "%s%.6g of %.6g h a %s%s%s", b ? ", " : "",
+                         json_in_decimal(budget, "used"), json_in_decimal(budget, "device_hours"),
+                         json_in_clean(budget, "per", per), is_any ? "" : " of ",
+                         is_any ? "" : of);
+        }
+        if (text.size > 0)
+                json_object_set_new(copy, "budget", json_string(text.bytes));
+        text_done(&text);
+        return copy;
+}
 
 int ask_print_tenants(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
 {
@@ -215,18 +240,23 @@ int ask_print_tenants(const json_t *answer, const struct talk *talk, FILE *file,
                 {"limit", "limit", LISTING_TEXT},
                 {"held", "held", LISTING_NUMBER},
                 {"protected", "protected", LISTING_NUMBER},
-                {"spare", "spare", LISTING_NUMBER},
                 {"borrowed", "borrowed", LISTING_NUMBER},
-                {"lent", "lent", LISTING_NUMBER},
+                {"spare", "spare", LISTING_NUMBER},
                 {"workloads", "work", LISTING_NUMBER},
                 {"running", "running", LISTING_NUMBER},
-                {"waiting", "waiting", LISTING_NUMBER},
-                {"budget", "budget", LISTING_TEXT},
+                {"budget", "budget used", LISTING_TEXT},
                 {0},
         };
 
-        return listing_print(json_object_get(answer, "tenants"), columns, 1,
-                             "there is no tenant that you may see", &talk->screen, file, err);
+        json_t *rows = json_array(), *row;
+        size_t at;
+
+        json_array_foreach(json_object_get(answer, "tenants"), at, row)
+                json_array_append_new(rows, with_budget(row));
+        int rc = listing_print(rows, columns, 1, "there is no tenant that you may see",
+                               &talk->screen, file, err);
+        json_decref(rows);
+        return rc;
 }
 
 static int run_tenants(const struct command_call *call)
@@ -243,7 +273,7 @@ const struct command tenants_command = {
         .group = GROUP_POOL,
         .is_live = true,
         .arguments = "",
-        .summary = "what tenants are promised, hold, borrow and lend",
+        .summary = "what tenants are promised, hold and borrow, and what their budgets come to",
         .details = tenants_details,
         .options = tenants_options,
         .run = run_tenants,
@@ -263,6 +293,28 @@ static const char notices_details[] =
         "examples:\n"
         "  berth notices\n";
 
+/* A row, with "17 sft of web (class critical)", or "work of another tenant (class critical)". */
+static json_t *with_whom(const json_t *row)
+{
+        const json_t *other = json_object_get(row, "for");
+        json_t *copy = json_copy((json_t *)(uintptr_t)row);
+        char id[JSON_IN_MAX], name[JSON_IN_MAX], tenant[JSON_IN_MAX], class[JSON_IN_MAX];
+        struct text text = {0};
+
+        if (json_in_has(other, "workload"))
+                text_add(&text, "%s %s of %s", json_in_words(other, "workload", id),
+                         json_in_clean(other, "name", name),
+                         json_in_clean(other, "tenant", tenant));
+        else if (json_is_object(other))
+                text_add(&text, "work of another tenant");
+        if (json_in_has(other, "class"))
+                text_add(&text, " (class %s)", json_in_clean(other, "class", class));
+        if (text.size > 0)
+                json_object_set_new(copy, "whom", json_string(text.bytes));
+        text_done(&text);
+        return copy;
+}
+
 int ask_print_notices(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
 {
         static const struct listing_column columns[] = {
@@ -271,12 +323,18 @@ int ask_print_notices(const json_t *answer, const struct talk *talk, FILE *file,
                 {"tenant", "tenant", LISTING_TEXT},
                 {"cause", "cause", LISTING_TEXT},
                 {"until", "until", LISTING_TEXT},
-                {"beneficiary", "for", LISTING_TEXT},
+                {"whom", "for", LISTING_TEXT},
                 {0},
         };
+        json_t *rows = json_array(), *row;
+        size_t at;
 
-        return listing_print(json_object_get(answer, "notices"), columns, 1,
-                             "no work has been told to stop", &talk->screen, file, err);
+        json_array_foreach(json_object_get(answer, "notices"), at, row)
+                json_array_append_new(rows, with_whom(row));
+        int rc = listing_print(rows, columns, 1, "no work has been told to stop", &talk->screen,
+                               file, err);
+        json_decref(rows);
+        return rc;
 }
 
 static int run_notices(const struct command_call *call)

@@ -46,7 +46,8 @@ void get_notices(struct http_exchange *exchange, const struct route_match *match
         struct call call;
 
         if (api_begin(arg, exchange, match, &call) && api_tenant(&call, tenant))
-                api_reply(&call, 200, view_notices(call.live, or_null(tenant)));
+                api_reply(&call, 200, view_notices(call.live, or_null(tenant),
+                                                   access_may(&call.who, ACTION_SEE_ALL, NULL)));
 }
 
 /* ---- nodes ---- */

@@ -68,7 +68,7 @@ void live_close(struct live *live);                     /* a zeroed one is fine 
  * revision is in force), -ERR_IO. */
 struct document_put {
         const char *text;               /* the document */
-        const char *by, *reason;        /* who puts it, and why, for the list of revisions; or NULL */
+        const char *by, *reason;        /* who puts it, and why; NULL: not told */
         uint64_t wanted;
         bool dry_run;
         bool is_whole;                  /* what stands beside goes, unless the text has it */

@@ -98,17 +98,6 @@ json_t *terms_like(const struct live *live, const struct request *request)
 
 /* ---- what may stop it ---- */
 
-/* Thousandths of an hour, as a decimal. */
-static json_t *device_hours(uint64_t device_ms)
-{
-        char text[32];
-        uint64_t milli = device_ms / 3600;
-
-        (void)snprintf(text, sizeof text, "%" PRIu64 ".%03u", milli / 1000,
-                       (unsigned)(milli % 1000));
-        return json_string(text);
-}
-
 static json_t *measured(const struct live *live, const char *class)
 {
         int64_t since_ms = 0;
@@ -120,9 +109,9 @@ static json_t *measured(const struct live *live, const char *class)
                 return json_null();
         json = json_object();
         view_set(json, "since", view_time(since_ms));
-        view_set(json, "device_hours", device_hours(rate->held_device_ms));
+        view_set(json, "device_hours", view_device_hours(rate->held_device_ms));
         view_set(json, "stops", json_integer((json_int_t)rate->stops));
-        view_set(json, "lost_device_hours", device_hours(rate->lost_device_ms));
+        view_set(json, "lost_device_hours", view_device_hours(rate->lost_device_ms));
         return json;
 }
 

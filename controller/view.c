@@ -46,6 +46,16 @@ json_t *view_time(int64_t ms)
 }
 
 /* To a thousandth, rounded. */
+json_t *view_device_hours(uint64_t device_ms)
+{
+        char text[32];
+        uint64_t milli = device_ms / 3600;
+
+        (void)snprintf(text, sizeof text, "%" PRIu64 ".%03u", milli / 1000,
+                       (unsigned)(milli % 1000));
+        return json_string(text);
+}
+
 json_t *view_devices(uint64_t units)
 {
         uint64_t milli = (units * 1000 + UNITS_DEVICE / 2) / UNITS_DEVICE;

@@ -30,6 +30,8 @@ const char *view_time_text(int64_t ms, char buf[VIEW_TIME_MAX]);        /* the s
 json_t *view_exit_code(const json_t *detail);
 /* A part of a device as a decimal: "0.25". */
 json_t *view_devices(uint64_t units);
+/* Thousandths of an hour as a decimal: "1240.500". */
+json_t *view_device_hours(uint64_t device_ms);
 
 /* A workload, live or ended, from its row (whose texts are not kept). With `full` its places, its
  * runs, its document and why it waits. */
@@ -80,4 +82,5 @@ json_t *view_maintenance(struct live *live);
  * told, by when it is gone, and whether it is expected to have ended by itself. */
 struct pool_doc;
 json_t *view_stops(struct live *live, const struct pool_doc *pool);
-json_t *view_notices(struct live *live, const char *tenant);
+/* With `sees_all` whom each makes room for is told; else of others' work the class. */
+json_t *view_notices(struct live *live, const char *tenant, bool sees_all);

@@ -1,13 +1,10 @@
-/* What the API shows of nodes, devices and tenants. */
+/* What the API shows of nodes and devices. */
 #include "controller/view.h"
 
 #include <string.h>
 
 #include "base/err.h"
-#include "base/mem.h"
 #include "base/str.h"
-#include "base/text.h"
-#include "controller/access.h"
 #include "controller/alerts.h"
 #include "controller/live.h"
 #include "controller/nodes.h"
@@ -366,82 +363,5 @@ json_t *view_node(struct live *live, const struct node_entry *entry, bool who)
         view_set(json, "drain_by", view_time(desc->drained ? desc->drain_by_ms : 0));
         view_set(json, "devices", node ? devices_of(live, number, who) : json_array());
         add_agent(json, live, entry);
-        return json;
-}
-
-/* ---- tenants ---- */
-
-static json_t *amounts_of(struct live *live, const uint64_t *amounts)
-{
-        const struct tenancy *tenancy = core_tenancy(live->core);
-        json_t *json = json_object();
-
-        for (unsigned d = 0; d < DIMENSIONS_END; d++) {
-                char name[POLICY_TEXT_MAX], amount[POLICY_TEXT_MAX];
-                if (amounts[d] == AMOUNT_ABSENT ||
-                    (d < MODELS_MAX && d >= model_count(core_models(live->core))) ||
-                    (d >= DIM_SLICES && d >= DIM_SLICES + tenancy->profiles_count))
-                        continue;
-                view_set(json,
-                    policy_dimension_text(tenancy, core_models(live->core), d, name),
-                    json_string(policy_amount_text(d, amounts[d], amount)));
-        }
-        return json;
-}
-
-static json_t *tenant_row(struct live *live, uint16_t number)
-{
-        const struct accounts *accounts = core_state(live->core)->accounts;
-        const struct tenant *tenant = &accounts->tenancy->tenants[number];
-        json_t *row = json_object();
-
-        view_set(row, "tenant", json_string(tenant->path));
-        view_set(row, "protect", amounts_of(live, tenant->protect));
-        view_set(row, "limit", amounts_of(live, tenant->limit));
-        view_set(row, "held", view_devices(*account_held(accounts, number, DIM_ANY)));
-        view_set(row, "protected", view_devices(*account(accounts->within, number, DIM_ANY)));
-        view_set(row, "spare", view_devices(*account(accounts->spare, number, DIM_ANY)));
-        view_set(row, "workloads",
-            json_integer((json_int_t)*account_held(accounts, number, DIM_JOBS)));
-        view_set(row, "running",
-            json_integer((json_int_t)*account_held(accounts, number, DIM_RUNNING)));
-        return row;
-}
-
-json_t *view_tenants(struct live *live, const char *tenant)
-{
-        const struct tenancy *tenancy = core_tenancy(live->core);
-        json_t *json = json_object(), *rows = json_array();
-
-        for (uint32_t t = 0; tenancy && t < tenancy->tenants_count; t++)
-                if (!tenant || tenant_is_below(tenancy->tenants[t].path, tenant))
-                        (void)json_array_append_new(rows, tenant_row(live, (uint16_t)t));
-        view_set(json, "tenants", rows);
-        return json;
-}
-
-json_t *view_notices(struct live *live, const char *tenant)
-{
-        const struct state *state = core_state(live->core);
-        json_t *json = json_object(), *rows = json_array();
-
-        for (uint32_t w = 0; state->noticed > 0 && w < state->workload_slots.high; w++) {
-                const struct workload *workload = &state->workloads[w];
-                const struct work *work = workload->live && workload->notice_until_ms
-                                                  ? works_find(core_works(live->core),
-                                                               workload->id)
-                                                  : NULL;
-                if (!work || (tenant && !tenant_is_below(work->tenant, tenant)))
-                        continue;
-                json_t *row = json_object();
-                view_set(row, "workload", json_integer((json_int_t)work->id));
-                view_set(row, "name", json_string(work->name));
-                view_set(row, "tenant", json_string(work->tenant));
-                view_set(row, "cause",
-                    json_string(notice_cause_name((enum notice_cause)workload->notice_cause)));
-                view_set(row, "until", view_time(workload->notice_until_ms));
-                (void)json_array_append_new(rows, row);
-        }
-        view_set(json, "notices", rows);
         return json;
 }

@@ -32,7 +32,7 @@ classes:
   training: {rank: 1, methods: [whole], notice: 2s}
   notebook: {rank: 2, methods: [slice, share]}
 default_class: training
-tenants: {alpha: {limit: {H100-80: 14}, tenants: {one: {}}}, zebra: {}}
+tenants: {alpha: {limit: {H100-80: 14}, tenants: {one: {}}}, zebra: {budget: {device_hours: 9000}}}
 principals:
   - {name: vera, tenants: {alpha: viewer}}
 alerts: {memory_pressure: 0.01, for: 0s}

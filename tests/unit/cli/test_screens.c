@@ -298,6 +298,43 @@ static void a_report_tells_waits_causes_and_losses(void **state)
         free(text);
 }
 
+static void tenants_show_what_they_borrow_and_use(void **state)
+{
+        (void)state;
+        char *text = print(ask_print_tenants, &tenants_command, "tenants", 120,
+                           "{'tenants': [{'tenant': 'web', 'protect': {'H100-80': '8'}, "
+                           "'limit': {'any': '16'}, 'held': '12', 'protected': '8', "
+                           "'borrowed': '4', 'spare': '0', 'workloads': 3, 'running': 2, "
+                           "'budgets': [{'of': 'any', 'used': '12.500', 'device_hours': "
+                           "'5000.000', 'per': 'month'}, {'of': 'H100-80', 'used': '3.000', "
+                           "'device_hours': '10.000', 'per': 'day'}]}, {'tenant': 'x'}]}");
+        assert_string_equal(
+                text, "tenant  protect    limit   held  protected  borrowed  spare  work  running\n"
+                      "web     H100-80 8  any 16    12          8         4      0     3        2\n"
+                      "x\n"
+                      "\n"
+                      "tenant  budget used\n"
+                      "web     12.5 of 5000 h a month, 3 of 10 h a day of H100-80\n"
+                      "x\n");
+        free(text);
+}
+
+static void notices_say_for_whom(void **state)
+{
+        (void)state;
+        char *text = print(ask_print_notices, &notices_command, "notices", 120,
+                           "{'notices': [{'workload': 1, 'name': 'a', 'tenant': 't', 'cause': "
+                           "'preemption', 'until': 'noon', 'for': {'workload': 17, 'name': 'sft', "
+                           "'tenant': 'web', 'class': 'critical'}}, "
+                           "{'workload': 2, 'name': 'b', 'tenant': 't', 'for': {'workload': null, "
+                           "'name': null, 'tenant': null, 'class': 'critical'}}, "
+                           "{'workload': 3, 'name': 'c', 'tenant': 't', 'for': null}]}");
+        check_has(text, "preemption  noon   17 sft of web (class critical)\n");
+        check_has(text, "work of another tenant (class critical)\n");
+        check_has(text, "3         c     t\n");
+        free(text);
+}
+
 static void lists_that_are_empty_say_so(void **state)
 {
         (void)state;
@@ -410,6 +447,8 @@ int main(void)
                 cmocka_unit_test(usage_has_the_columns_that_were_asked_for),
                 cmocka_unit_test(alerts_are_told_in_words),
                 cmocka_unit_test(a_report_tells_waits_causes_and_losses),
+                cmocka_unit_test(tenants_show_what_they_borrow_and_use),
+                cmocka_unit_test(notices_say_for_whom),
                 cmocka_unit_test(lists_that_are_empty_say_so),
                 cmocka_unit_test(long_lines_are_broken_at_blanks),
                 cmocka_unit_test(what_goes_on_below_a_wide_line_is_put_behind_it),

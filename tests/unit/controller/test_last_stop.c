@@ -202,6 +202,54 @@ static void a_reason_that_cannot_be_kept_is_refused_at_once(void **state)
         }
 }
 
+/* The same long notice for everybody, and what `research` may use. */
+static const char patient[] =
+        "kind: Policy\npreset: protected\ndefault_class: training\n"
+        "classes: {training: {rank: 2, methods: [whole], stop: for_protect, notice: 1h,"
+        " exempt: 0s}}\n"
+        "rules: {stop_rate: {pct: 100, per: 10m}}\n"
+        "tenants: {research: {budget: {device_hours: 9, per: day, on_empty: warn}},"
+        " zebra: {protect: {H100-80: 8}}}\n"
+        "principals:\n"
+        "  - {name: vera, tenants: {research: tenant-admin}}\n";
+
+static char *the_only_notice(const char *header)
+{
+        for (unsigned tries = 0; tries < 2000; tries++) {
+                struct asked *asked = served_ask(&served, "GET", "/v1/notices", header, NULL);
+                if (strstr(asked->body, "preemption"))
+                        return asked->body;
+                served_sleep_ms(10);
+        }
+        fail_msg("nobody is told to stop");
+        return NULL;
+}
+
+static void while_it_is_told_to_stop_it_hears_for_whom(void **state)
+{
+        (void)state;
+        char wanted[160];
+        json_decref(served_json(&served, "POST", "/v1/nodes/gpu-01/undrain", "", 200));
+        json_decref(served_json(&served, "DELETE", "/v1/workloads/ours?tenant=research", NULL,
+                                200));
+        (void)served_ask(&served, "DELETE", "/v1/workloads/any?tenant=research", "", NULL);
+        json_decref(served_json(&served, "PUT", "/v1/policy", patient, 200));
+        uint64_t first = served_submit(&served, "first", "research", 8, "1000");
+        until_running(first);
+        struct asked *asked = served_ask(&served, "GET", "/v1/tenants", vera, NULL);
+        check_has(asked->body, "\"held\":\"8\",\"protected\":\"0\",\"borrowed\":\"8\"");
+        check_has(asked->body, "\"budgets\":[{\"of\":\"any\",\"used\":\"0.0");
+        check_has(asked->body, "\"device_hours\":\"9.000\",\"per\":\"day\",\"until\":\"2");
+        check_has(asked->body, ",\"on_empty\":\"warn\"}]");
+        uint64_t theirs = served_submit(&served, "secret", "zebra", 8, "1000");
+        snprintf(wanted, sizeof wanted, "\"for\":{\"workload\":%" PRIu64 ",\"name\":\"secret\","
+                 "\"tenant\":\"zebra\",\"class\":\"training\"}", theirs);
+        check_has(the_only_notice(""), wanted);
+        check_has(the_only_notice(vera), "\"for\":{\"workload\":null,\"name\":null,"
+                                         "\"tenant\":null,\"class\":\"training\"}");
+        assert_null(strstr(the_only_notice(vera), "zebra"));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -210,6 +258,7 @@ int main(void)
                 cmocka_unit_test(it_is_known_after_a_kill),
                 cmocka_unit_test(a_reason_that_cannot_be_kept_is_refused_at_once),
                 cmocka_unit_test(who_asked_for_the_end_is_told_with_the_reason),
+                cmocka_unit_test(while_it_is_told_to_stop_it_hears_for_whom),
         };
         return cmocka_run_group_tests(tests, start, stop);
 }
