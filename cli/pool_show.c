@@ -68,6 +68,11 @@ static void put_frozen(const json_t *answer, const struct screen *screen, FILE *
                         screen_on(screen, TONE_BAD), planes, screen_off(screen, TONE_BAD));
 }
 
+static const char *plural(const json_t *answer, const char *key)
+{
+        return json_in_number(answer, key) == 1 ? "" : "s";
+}
+
 int pool_print(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
 {
         static const struct listing_column columns[] = {
@@ -83,11 +88,13 @@ int pool_print(const json_t *answer, const struct talk *talk, FILE *file, struct
         char name[JSON_IN_MAX], nodes[JSON_IN_MAX], devices[JSON_IN_MAX], buf[JSON_IN_MAX];
 
         json_in_clean(answer, "name", name);
-        fprintf(file, "%s%s%s nodes, %s devices", name, name[0] ? ": " : "",
-                json_in_words(answer, "nodes", nodes), json_in_words(answer, "devices", devices));
+        fprintf(file, "%s%s%s node%s, %s device%s", name, name[0] ? ": " : "",
+                json_in_words(answer, "nodes", nodes), plural(answer, "nodes"),
+                json_in_words(answer, "devices", devices), plural(answer, "devices"));
         if (json_in_number(answer, "nodes_down") > 0)
-                fprintf(file, ", %s%s nodes down%s", screen_on(screen, TONE_BAD),
-                        json_in_words(answer, "nodes_down", buf), screen_off(screen, TONE_BAD));
+                fprintf(file, ", %s%s node%s down%s", screen_on(screen, TONE_BAD),
+                        json_in_words(answer, "nodes_down", buf), plural(answer, "nodes_down"),
+                        screen_off(screen, TONE_BAD));
         if (json_in_has(answer, "policy_revision"))
                 fprintf(file, ", policy %s", json_in_words(answer, "policy_revision", buf));
         fputc('\n', file);

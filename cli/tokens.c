@@ -355,12 +355,23 @@ int tokens_print(const json_t *answer, const struct talk *talk, FILE *file, stru
                 {"id", "id", LISTING_TEXT},           {"principal", "principal", LISTING_TEXT},
                 {"role", "role", LISTING_TEXT},       {"tenant", "tenant", LISTING_TEXT},
                 {"node", "node", LISTING_TEXT},
+                {"is", "is", LISTING_TEXT},
                 {"expires", "expires", LISTING_TEXT}, {"made", "made", LISTING_TEXT},
-                {"used", "last used", LISTING_TEXT},  {0},
+                {"made_by", "by", LISTING_TEXT},      {0},
         };
+        json_t *rows = json_array(), *row;
+        size_t at;
 
-        return listing_print(json_object_get(answer, "tokens"), columns, 1,
-                             "there is no token that you may see", &talk->screen, file, err);
+        json_array_foreach(json_object_get(answer, "tokens"), at, row) {
+                json_t *copy = json_copy(row);
+                if (json_in_flag(row, "expired"))
+                        json_object_set_new(copy, "is", json_string("expired"));
+                json_array_append_new(rows, copy);
+        }
+        int rc = listing_print(rows, columns, 1, "there is no token that you may see",
+                               &talk->screen, file, err);
+        json_decref(rows);
+        return rc;
 }
 
 static int run_list(const struct command_call *call)

@@ -68,10 +68,13 @@ static int by_uid(struct call *call, uint32_t uid, struct err *err)
         access_of_uid(uid, call->api->own_uid, core_tenancy(call->live->core), &call->who);
         if (call->who.pool_role != POOL_ROLE_NONE || call->who.grants_count > 0)
                 return 0;
+        char number[32] = "";
+        if (strncmp(call->who.name, "uid ", 4) != 0)    /* who has no name here is called so */
+                (void)snprintf(number, sizeof number, " (uid %u)", uid);
         (void)err_set(err, ERR_DENIED,
-                      "%s (uid %u) is no principal of this pool: ask an operator to add "
+                      "%s%s is no principal of this pool: ask an operator to add "
                       "'principals: [{name: ..., uid: %u, tenants: ...}]' to the policy",
-                      call->who.name, uid, uid);
+                      call->who.name, number, uid);
         return 403;
 }
 

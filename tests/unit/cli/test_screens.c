@@ -319,6 +319,31 @@ static void tenants_show_what_they_borrow_and_use(void **state)
         free(text);
 }
 
+static void tokens_that_have_expired_say_so(void **state)
+{
+        (void)state;
+        char *text = print(tokens_print, &token_command, "token list", 100,
+                           "{'tokens': [{'id': 1, 'principal': 'ana', 'role': 'viewer', 'expires': "
+                           "'noon', 'expired': true, 'made_by': 'root'}, {'id': 2, 'principal': "
+                           "'bob', 'role': 'viewer', 'expires': 'night', 'expired': false}]}");
+        assert_string_equal(text, "id  principal  role    is       expires  by\n"
+                                  "1   ana        viewer  expired  noon     root\n"
+                                  "2   bob        viewer           night\n");
+        free(text);
+}
+
+static void a_pool_of_one_node_has_one_node(void **state)
+{
+        (void)state;
+        char *text = print(pool_print, &pool_command, "pool", 80,
+                           "{'nodes': 1, 'devices': 1, 'nodes_down': 1}");
+        check_has(text, "1 node, 1 device, 1 node down\n");
+        free(text);
+        text = print(pool_print, &pool_command, "pool", 80, "{'nodes': 2, 'devices': 0}");
+        check_has(text, "2 nodes, 0 devices\n");
+        free(text);
+}
+
 static void notices_say_for_whom(void **state)
 {
         (void)state;
@@ -449,6 +474,8 @@ int main(void)
                 cmocka_unit_test(a_report_tells_waits_causes_and_losses),
                 cmocka_unit_test(tenants_show_what_they_borrow_and_use),
                 cmocka_unit_test(notices_say_for_whom),
+                cmocka_unit_test(tokens_that_have_expired_say_so),
+                cmocka_unit_test(a_pool_of_one_node_has_one_node),
                 cmocka_unit_test(lists_that_are_empty_say_so),
                 cmocka_unit_test(long_lines_are_broken_at_blanks),
                 cmocka_unit_test(what_goes_on_below_a_wide_line_is_put_behind_it),
