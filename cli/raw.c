@@ -108,7 +108,7 @@ static void on_end(int number)
         (void)raise(number);            /* its handler is the usual one again */
 }
 
-int raw_enter(struct err *err)
+static int enter(bool is_whole, struct err *err)
 {
         static const int ends[] = {SIGHUP, SIGQUIT, SIGSEGV, SIGABRT, SIGBUS, SIGFPE};
         struct sigaction action = {.sa_handler = on_end, .sa_flags = (int)SA_RESETHAND};
@@ -118,7 +118,10 @@ int raw_enter(struct err *err)
         if (tcgetattr(STDIN_FILENO, &before) < 0)
                 return err_set(err, ERR_IO, "the terminal: %s", strerror(errno));
         raw = before;
-        cfmakeraw(&raw);
+        if (is_whole)
+                cfmakeraw(&raw);
+        else
+                raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
         if (!is_registered)
                 is_registered = atexit(raw_leave) == 0;
         sigemptyset(&action.sa_mask);
@@ -129,4 +132,14 @@ int raw_enter(struct err *err)
                 return 0;
         is_raw = 0;
         return err_set(err, ERR_IO, "the terminal: %s", strerror(errno));
+}
+
+int raw_enter(struct err *err)
+{
+        return enter(true, err);
+}
+
+int raw_enter_keys(struct err *err)
+{
+        return enter(false, err);
 }

@@ -29,4 +29,7 @@ void raw_wake(void);
 
 /* Standard input becomes raw. 0 or -ERR_IO. */
 int raw_enter(struct err *err);
+/* The same for keys alone: they come one by one and are not shown; Ctrl-C stays what it is, and so
+ * does what is written. */
+int raw_enter_keys(struct err *err);
 void raw_leave(void);

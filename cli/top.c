@@ -1,7 +1,9 @@
 #include "cli/top.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -9,12 +11,14 @@
 #include "base/text.h"
 #include "cli/ask.h"
 #include "cli/pool_show.h"
+#include "cli/raw.h"
 #include "cli/status.h"
 #include "cli/stop.h"
 #include "cli/talk.h"
 
 #define EVERY_MS       2000
 #define EVERY_MS_LEAST 500
+#define SLICE_MS       100      /* a Ctrl-C is seen so soon */
 #define EVERY_MS_MOST  3600000
 
 static const struct command_option options[] = {
@@ -26,7 +30,8 @@ static const struct command_option options[] = {
 };
 
 static const char details[] =
-        "Devices, notices, what runs and what waits, as much as the screen holds. Ctrl-C ends it.\n"
+        "Devices, notices, what runs and what waits, as much as the screen holds. q or Ctrl-C\n"
+        "ends it, any other key renews it.\n"
         "With --json the parts are printed as {\"pool\", \"notices\", \"running\", \"queue\"},\n"
         "once.\n"
         "\n"
@@ -134,13 +139,34 @@ static int renew(struct talk *talk, struct err *err)
         return rc;
 }
 
+/* Until it is time to renew it, or a key says so. False: it was one that ends it. */
+static bool pause_or_key(bool *has_keys, int64_t pause_ms)
+{
+        struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
+        char key;
+
+        for (; pause_ms > 0 && !stop_asked(); pause_ms -= SLICE_MS) {
+                if (!*has_keys) {
+                        stop_pause_ms(pause_ms);
+                        return true;
+                }
+                if (poll(&keys, 1, SLICE_MS) <= 0)
+                        continue;
+                if (read(STDIN_FILENO, &key, 1) == 1)
+                        return key != 'q' && key != 'Q';
+                *has_keys = false;      /* nobody types any more */
+        }
+        return true;
+}
+
 static int show_live(struct talk *talk, int64_t every_ms, struct err *err)
 {
+        bool has_keys = isatty(STDIN_FILENO) && raw_enter_keys(NULL) == 0, goes_on = true;
         int rc = 0;
 
         stop_catch(talk->client);
         fputs("\033[?1049h\033[?25l\033[2J", stdout); /* another screen, no cursor */
-        while (!stop_asked()) {
+        while (goes_on && !stop_asked()) {
                 rc = renew(talk, err);
                 if (rc < 0 && talk->code == EXIT_NO_ANSWER) {
                         printf("\033[H%s\033[K\n", err->text); /* it may come back */
@@ -149,8 +175,9 @@ static int show_live(struct talk *talk, int64_t every_ms, struct err *err)
                 }
                 if (rc < 0)
                         break;
-                stop_pause_ms(every_ms);
+                goes_on = pause_or_key(&has_keys, every_ms);
         }
+        raw_leave();
         fputs("\033[?25h\033[?1049l", stdout);
         fflush(stdout);
         if (stop_asked()) {

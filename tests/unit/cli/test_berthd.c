@@ -2,9 +2,12 @@
 #include "tests/unit/cli/child.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <termios.h>
 
 #include <jansson.h>
 
@@ -391,6 +394,72 @@ static void operators_drain_and_freeze(void **state)
         check(rows, ARRAY_LEN(rows));
 }
 
+/* ---- on a terminal ---- */
+
+/* `berth top` on a terminal of its own. */
+static pid_t start_top(int terminal)
+{
+        const char *argv[] = {"berth", "top", "--every", "1h", NULL};
+        const struct winsize size = {.ws_row = 24, .ws_col = 80};
+
+        fflush(NULL);
+        pid_t child = fork();
+        if (child != 0)
+                return child;
+        setsid();
+        int fd = open(ptsname(terminal), O_RDWR);
+        for (int to = 0; to <= 2; to++)
+                dup2(fd, to);
+        ioctl(fd, TIOCSWINSZ, &size);
+        int rc = command_main(4, (char **)argv);
+        fflush(NULL);
+        _exit(rc);
+}
+
+/* Until the terminal shows it. */
+static void waits_for_screen(int terminal, const char *part)
+{
+        static char screen[1 << 16];
+        size_t used = 0;
+        struct pollfd poll_fd = {.fd = terminal, .events = POLLIN};
+
+        for (int waited_ms = 0; waited_ms < PATIENCE_MS; waited_ms += 100) {
+                if (poll(&poll_fd, 1, 100) <= 0)
+                        continue;
+                ssize_t got = read(terminal, screen + used, sizeof screen - 1 - used);
+                used += got > 0 ? (size_t)got : 0;
+                screen[used] = '\0';
+                if (strstr(screen, part))
+                        return;
+        }
+        fail_msg("no '%s' in: %s", part, screen);
+}
+
+static void top_is_renewed_by_a_key_and_ends_by_q(void **state)
+{
+        (void)state;
+        struct termios before, now;
+        int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+        assert_true(terminal >= 0);
+        assert_int_equal(grantpt(terminal) | unlockpt(terminal), 0);
+        int other = open(ptsname(terminal), O_RDWR | O_NOCTTY); /* it stays when the child ends */
+        assert_int_equal(tcgetattr(other, &before), 0);
+        pid_t child = start_top(terminal);
+        waits_for_screen(terminal, "nodes");
+        assert_int_equal(run_line("submit --hold --tenant web -d 1 --name keyed -- sleep 1", folder),
+                         0);
+        assert_int_equal(write(terminal, " ", 1), 1);
+        waits_for_screen(terminal, "keyed");
+        assert_int_equal(write(terminal, "q", 1), 1);
+        waits_for_screen(terminal, "\033[?1049l");      /* the screen from before */
+        assert_int_equal(end_child(child), 0);
+        assert_int_equal(tcgetattr(other, &now), 0);
+        assert_int_equal(now.c_lflag, before.c_lflag);
+        close(other);
+        close(terminal);
+        assert_int_equal(run_line("cancel keyed --tenant web", folder), 0);
+}
+
 /* ---- waiting ---- */
 
 static void waiting_ends_with_the_work(void **state)
@@ -549,6 +618,7 @@ int main(void)
                 cmocka_unit_test(at_the_limit_of_jobs_work_is_replaced_all_the_same),
                 cmocka_unit_test(who_sees_one_tenant_need_not_name_it),
                 cmocka_unit_test(operators_drain_and_freeze),
+                cmocka_unit_test(top_is_renewed_by_a_key_and_ends_by_q),
                 cmocka_unit_test(waiting_ends_with_the_work),
                 cmocka_unit_test(ctrl_c_leaves_the_work_running),
                 cmocka_unit_test(waiting_outlives_the_controller),
