@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/json_in.h"
 #include "cli/listing.h"
+#include "cli/usage.h"
 #include "cli/words.h"
 
 #define BY_USUAL "tenant"
@@ -202,8 +203,10 @@ int report_print(const json_t *answer, const struct talk *talk, FILE *file, stru
         const json_t *rows = json_object_get(answer, "rows");
         char from[JSON_IN_MAX], until[JSON_IN_MAX];
 
-        fprintf(file, "%.10s to %.10s; amounts are device-hours\n",
-                json_in_clean(answer, "from", from), json_in_clean(answer, "until", until));
+        fprintf(file, "%.10s to %.10s", json_in_clean(answer, "from", from),
+                json_in_clean(answer, "until", until));
+        usage_put_counted(answer, file);
+        fputs("; amounts are device-hours\n", file);
         const char *none = json_in_has(answer, "counted_until")
                                    ? "nothing happened in that time"
                                    : "nothing is counted yet: that is done every five minutes";

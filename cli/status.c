@@ -34,7 +34,8 @@ static const char details[] =
 
 /* ---- the table ---- */
 
-int status_print_list(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
+static int print_list(const json_t *answer, const char *empty, const struct talk *talk, FILE *file,
+                      struct err *err)
 {
         static const struct listing_column columns[] = {
                 {"id", "id", LISTING_NUMBER},
@@ -46,12 +47,24 @@ int status_print_list(const json_t *answer, const struct talk *talk, FILE *file,
                 {"devices", "devices", LISTING_NUMBER},
                 {"standing", "standing", LISTING_TEXT},
                 {"waited_ms", "waited", LISTING_SPAN},
-                {"summary", "what", LISTING_CUT},
                 {0},
         };
 
-        return listing_print(json_object_get(answer, "workloads"), columns, 2,
-                             "there is no such work", &talk->screen, file, err);
+        return listing_print(json_object_get(answer, "workloads"), columns, 2, empty,
+                             &talk->screen, file, err);
+}
+
+int status_print_list(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
+{
+        return print_list(answer, "there is no such work", talk, file, err);
+}
+
+/* Nothing was said of which work. */
+static int print_live(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
+{
+        return print_list(answer,
+                          "nothing runs or waits; `berth status --all` shows what has ended", talk,
+                          file, err);
 }
 
 static void put_line(const json_t *workload, const struct talk *talk, FILE *file)
@@ -85,6 +98,8 @@ int status_print_line(const json_t *answer, const struct talk *talk, FILE *file,
 static int run_list(const struct command_call *call)
 {
         const char *state = command_value(call, "state");
+        bool is_any = !state && !command_value(call, "all") && !command_value(call, "tenant") &&
+                      !command_value(call, "class") && !command_value(call, "mine");
         struct text path = {0};
 
         if (!state && command_value(call, "all"))
@@ -94,7 +109,8 @@ static int run_list(const struct command_call *call)
         talk_path_option(&path, call, "class");
         talk_path_query(&path, "state", state);
         talk_path_query(&path, "mine", command_value(call, "mine") ? "true" : NULL);
-        return pages_show(call, &path, "workloads", status_print_list);
+        return pages_show(call, &path, "workloads",
+                          is_any ? print_live : status_print_list);
 }
 
 static int run(const struct command_call *call)

@@ -61,6 +61,15 @@ static int add_columns(const char *by, char names[ARRAY_LEN(by_names)][16],
         return 0;
 }
 
+void usage_put_counted(const json_t *answer, FILE *file)
+{
+        char counted[JSON_IN_MAX], until[JSON_IN_MAX];
+
+        json_in_clean(answer, "counted_until", counted);
+        if (counted[0] && strcmp(counted, json_in_clean(answer, "until", until)) < 0)
+                fprintf(file, ", counted until %.16sZ", counted);
+}
+
 int usage_print(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
 {
         struct listing_column columns[LISTING_COLUMNS_MAX] = {{0}};
@@ -78,8 +87,10 @@ int usage_print(const json_t *answer, const struct talk *talk, FILE *file, struc
         columns[count++] = (struct listing_column){"bucket", "bucket", LISTING_TEXT};
         columns[count++] = (struct listing_column){"device_hours", "device-hours", LISTING_NUMBER};
         columns[count++] = (struct listing_column){"cost", cost, LISTING_NUMBER};
-        fprintf(file, "%s to %s\n", json_in_clean(answer, "from", from),
+        fprintf(file, "%s to %s", json_in_clean(answer, "from", from),
                 json_in_clean(answer, "until", until));
+        usage_put_counted(answer, file);
+        fputc('\n', file);
         return listing_print(json_object_get(answer, "rows"), columns, fixed,
                              json_in_has(answer, "counted_until")
                                      ? "nothing was used in that time"

@@ -141,7 +141,8 @@ static void work_goes_its_way(void **state)
         (void)state;
         static const struct child_row rows[] = {
                 {"submit --tenant web -d 1 --dry-run -- sleep 6000", 0, "would be: STARTING", ""},
-                {"status", 0, "there is no such work\n", ""},
+                {"status", 0, "nothing runs or waits; `berth status --all` shows what has ended\n",
+                 ""},
                 {"submit --tenant web -d 1 --name one --hold -- sleep 6000", 0, "1 one: held\n",
                  ""},
                 {"status one", 0, "1 one: held\n", ""},
@@ -446,8 +447,7 @@ static void top_is_renewed_by_a_key_and_ends_by_q(void **state)
         assert_int_equal(tcgetattr(other, &before), 0);
         pid_t child = start_top(terminal);
         waits_for_screen(terminal, "nodes");
-        assert_int_equal(run_line("submit --hold --tenant web -d 1 --name keyed -- sleep 1", folder),
-                         0);
+        assert_int_equal(run_line("submit --hold --tenant web --name keyed -- sleep 1", folder), 0);
         assert_int_equal(write(terminal, " ", 1), 1);
         waits_for_screen(terminal, "keyed");
         assert_int_equal(write(terminal, "q", 1), 1);

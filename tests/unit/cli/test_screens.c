@@ -61,16 +61,13 @@ static void work_is_listed_and_cut_to_the_width(void **state)
                 const char *text;
         } rows[] = {
                 {one_running, SCREEN_WIDE,
-                 "id  name  tenant        class     user  state    devices  standing  waited  "
-                 "what\n"
-                 "17  sft   research/nlp  training  ana   running       16  standard     1 s  It "
-                 "runs."
-                 "\n"},
+                 "id  name  tenant        class     user  state    devices  standing  waited\n"
+                 "17  sft   research/nlp  training  ana   running       16  standard     1 s\n"},
                 {"{'workloads': []}", 80, "there is no such work\n"},
                 {"{}", 80, "there is no such work\n"},
                 {"[1]", 80, "there is no such work\n"},
-                {"{'workloads': [{'id': 1, 'state': 'queued', 'summary': 'a long sentence'}]}", 25,
-                 "id  state   what\n 1  queued  a long sente\u2026\n"},
+                {"{'workloads': [{'id': 1, 'state': 'queued', 'user': 'ana'}]}", 11,
+                 "id  user\n 1  ana\n\nid  state\n 1  queued\n"},
                 {"{'workloads': [{'id': 1}, 7, null, {'id': 'x'}]}", 80, "id\n 1\n\n\n x\n"},
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -282,6 +279,7 @@ static void a_report_tells_waits_causes_and_losses(void **state)
         (void)state;
         static const char json[] =
                 "{'from': '2027-01-01T00:00:00.000Z', 'until': '2027-02-01T00:00:00.000Z', "
+                "'counted_until': '2027-01-09T08:05:38.320Z', "
                 "'rows': [{'tenant': 'web', 'starts': 10, 'wait_ms': 50000, "
                 "'waits_below': {'1': 6, '8': 3, '64': 1}, 'refused': {'LIMIT': 2}, "
                 "'ended': {'exited': 9}, 'stopped': {}, 'lost': {'for_promise': '1.5'}, "
@@ -289,7 +287,7 @@ static void a_report_tells_waits_causes_and_losses(void **state)
                 "{'tenant': null, 'starts': 0, 'refused': {'LIMIT': 1, 'FEASIBLE': 4}, "
                 "'lost': {'failed': '0.25'}, 'caused_loss': '2'}]}";
         char *text = print(report_print, &report_command, "report", 120, json);
-        check_has(text, "2027-01-01 to 2027-02-01; amounts are device-hours\n");
+        check_has(text, "2027-01-01 to 2027-02-01, counted until 2027-01-09T08:05Z; amounts ");
         check_has(text, "web         10        5 s  < 1 s  < 64 s        2      9    1.50\n");
         check_has(text, "refused        LIMIT 3, FEASIBLE 4\n");
         check_has(text, "work lost      for_promise 1.50 h, failed 0.25 h\n");
