@@ -279,6 +279,28 @@ static int check_known(const struct doc_node *node, const char *what, const char
                         str_near_text(&near, known, sizeof known));
 }
 
+static int check_class(const struct workload_reader *reader, const struct doc_node *root,
+                       struct err *err)
+{
+        const struct tenancy *tenancy = reader->tenancy;
+        const char *wanted = reader->workload->class_name;
+        char known[STR_NEAR_MAX];
+        struct str_near near;
+
+        if (wanted[0])
+                return check_known(doc_get(root, "class"), "class", tenancy->classes[0].name,
+                                   sizeof tenancy->classes[0], tenancy->classes_count, wanted,
+                                   err);
+        if (tenancy->default_class != CLASS_NONE)
+                return 0;
+        str_near_init(&near, "");
+        for (size_t c = 0; c < tenancy->classes_count; c++)
+                str_near_add(&near, tenancy->classes[c].name);
+        return doc_fail(root, err,
+                        "field 'class' is missing, and the policy has no default_class; add it; %s",
+                        str_near_text(&near, known, sizeof known));
+}
+
 static int check_owner(const struct workload_reader *reader, const struct doc_node *root,
                        struct err *err)
 {
@@ -290,14 +312,8 @@ static int check_owner(const struct workload_reader *reader, const struct doc_no
                 return 0;
         rc = check_known(doc_get(root, "tenant"), "tenant", tenancy->tenants[0].path,
                          sizeof tenancy->tenants[0], tenancy->tenants_count, workload->tenant, err);
-        if (rc == 0 && workload->class_name[0])
-                rc = check_known(doc_get(root, "class"), "class", tenancy->classes[0].name,
-                                 sizeof tenancy->classes[0], tenancy->classes_count,
-                                 workload->class_name, err);
-        else if (rc == 0 && tenancy->default_class == CLASS_NONE)
-                rc = doc_fail(root, err,
-                              "field 'class' is missing, and the policy has no "
-                              "default_class; add it");
+        if (rc == 0)
+                rc = check_class(reader, root, err);
         if (rc == 0 && workload->data[0])
                 rc = check_known(doc_get(root, "data"), "data label", tenancy->labels[0].name,
                                  sizeof tenancy->labels[0], tenancy->labels_count, workload->data,

@@ -274,7 +274,9 @@ static void names_are_held_against_the_policy(void **state)
                  "mean 'research'"},
                 {"tenant: research\nclass: traning\n",
                  "the policy has no class 'traning'; did you"},
-                {"tenant: research\n", "the policy has no default_class"},
+                {"tenant: research\n",
+                 "the policy has no default_class; add it; known: 'interactive', 'training', "
+                 "'batch'"},
                 {"tenant: research\nclass: batch\ndata: open\n", "no data label 'open'; "},
                 {"tenant: research\nclass: batch\nrun: {secrets: [hf-token, a/b]}\n",
                  "is no name of a secret; write"},
