@@ -89,8 +89,8 @@ static int read_put(struct call *call, struct put *put, struct err *err)
         int rc;
 
         body = http_body(call->exchange, &size);
-        rc = submission_read(call->live->core, body, size, api_body_is_json(call), home,
-                             &put->submission, err);
+        rc = submission_read(call->live->core, body, size, api_body_is_json(call), &call->who,
+                             home, &put->submission, err);
         if (rc == 0)
                 rc = access_need(&call->who, ACTION_SUBMIT, put->submission.document->tenant,
                                  put->submission.document->tenant, err);

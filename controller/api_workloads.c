@@ -133,7 +133,7 @@ void post_workload(struct http_exchange *exchange, const struct route_match *mat
             !api_query_flag(&call, "dry_run", &dry_run))
                 return;
         const char *body = http_body(exchange, &size);
-        if (submission_read(call.live->core, body, size, api_body_is_json(&call),
+        if (submission_read(call.live->core, body, size, api_body_is_json(&call), &call.who,
                             access_home(&call.who), &submission, &err) < 0 ||
             access_need(&call.who, ACTION_SUBMIT, submission.document->tenant,
                         submission.document->tenant, &err) < 0)

@@ -33,9 +33,23 @@ static int need_tenant(struct workload_doc *document, const char *home, struct e
                        document->name);
 }
 
-static int read(struct core *core, const char *text, size_t size, bool is_json, const char *home,
-                const struct tenancy *tenancy, struct submission *ret_submission,
-                struct err *err)
+static int check_seen(const struct doc_node *root, const struct who *who,
+                      const struct tenancy *tenancy, struct err *err)
+{
+        const char *tenant = doc_raw(doc_get(root, "tenant"));
+        char show[STR_SHOW_MAX];
+
+        if (!tenant || !who || access_may(who, ACTION_SEE_ALL, NULL))
+                return 0;
+        if (access_may(who, ACTION_SEE, tenant) && tenancy && tenancy_find(tenancy, tenant) >= 0)
+                return 0;
+        return err_set(err, ERR_NOT_FOUND, "%s is not here, or not for %s to see",
+                       str_show(tenant, show), who->name);
+}
+
+static int read(struct core *core, const char *text, size_t size, bool is_json,
+                const struct who *who, const char *home, const struct tenancy *tenancy,
+                struct submission *ret_submission, struct err *err)
 {
         struct submission submission = {.text = text};
         const struct doc_node *root;
@@ -46,6 +60,8 @@ static int read(struct core *core, const char *text, size_t size, bool is_json, 
         if (rc)
                 return rc;
         rc = kind_need(doc, "Workload", &root, err);
+        if (rc == 0)
+                rc = check_seen(root, who, tenancy, err);
         if (rc == 0)
                 rc = workload_doc_decode(root, core_models(core), tenancy,
                                          core_state(core)->vocab, &submission.document, err);
@@ -62,15 +78,16 @@ static int read(struct core *core, const char *text, size_t size, bool is_json, 
 }
 
 int submission_read(struct core *core, const char *text, size_t size, bool is_json,
-                    const char *home, struct submission *ret_submission, struct err *err)
+                    const struct who *who, const char *home, struct submission *ret_submission,
+                    struct err *err)
 {
-        return read(core, text, size, is_json, home, core_tenancy(core), ret_submission, err);
+        return read(core, text, size, is_json, who, home, core_tenancy(core), ret_submission, err);
 }
 
 int submission_read_again(struct core *core, const struct object *object,
                           struct submission *ret_submission, struct err *err)
 {
-        return read(core, object->body, object->size, false, object->tenant, NULL,
+        return read(core, object->body, object->size, false, NULL, object->tenant, NULL,
                     ret_submission, err);
 }
 

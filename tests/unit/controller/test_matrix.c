@@ -420,6 +420,33 @@ static void a_tenant_that_is_asked_for_is_seen_only_by_its_own(void **state)
         assert_string_equal(it->body, "{\"workloads\":[]}");
 }
 
+/* A document of a tenant that is another's, and of one that is none. */
+static void a_tenant_that_a_document_names_is_hidden_alike(void **state)
+{
+        (void)state;
+        static const struct {
+                const char *method, *path;
+        } calls[] = {{"POST", "/v1/workloads"},
+                     {"POST", "/v1/workloads?dry_run=true&forecast=false"},
+                     {"PUT", "/v1/workloads/any"}};
+        static const char *const tenants[] = {"zebra", "ghost", "alpha/ghost"};
+        for (size_t c = 0; c < ARRAY_LEN(calls); c++)
+                for (unsigned role = 0; role <= TENANT_ADMIN; role++)
+                        for (size_t t = 0; t < ARRAY_LEN(tenants); t++) {
+                                char body[256], hidden[96];
+                                snprintf(body, sizeof body,
+                                         "kind: Workload\nname: any\ntenant: %s\nclass: none\n"
+                                         "each: {cpu: 1}\nrun: {command: [sleep]}\n",
+                                         tenants[t]);
+                                struct asked *it = served_ask(&served, calls[c].method,
+                                                              calls[c].path, headers[role], body);
+                                snprintf(hidden, sizeof hidden,
+                                         "\"detail\":\"%s is not here, or not for ", tenants[t]);
+                                assert_int_equal(it->status, 404);
+                                check_has(it->body, hidden);
+                        }
+}
+
 static void work_of_others_and_work_that_is_not_are_the_same(void **state)
 {
         (void)state;
@@ -444,6 +471,7 @@ int main(void)
                 cmocka_unit_test(the_past_is_for_the_same_roles),
                 cmocka_unit_test(the_page_names_every_route),
                 cmocka_unit_test(a_tenant_that_is_asked_for_is_seen_only_by_its_own),
+                cmocka_unit_test(a_tenant_that_a_document_names_is_hidden_alike),
                 cmocka_unit_test(work_of_others_and_work_that_is_not_are_the_same),
         };
         return cmocka_run_group_tests(tests, start, stop);
