@@ -52,12 +52,13 @@ LIES = {
 
 class Berthd:
     all = []
+    policy = POLICY
 
     def __init__(self, program, folder, *more):
         self.program, self.folder, self.more = program, folder, more
         self.socket = os.path.join(folder, "s")
         self.store = os.path.join(folder, "pool.db")
-        for name, text in (("pool.yaml", POOL), ("policy.yaml", POLICY)):
+        for name, text in (("pool.yaml", POOL), ("policy.yaml", self.policy)):
             with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
                 file.write(text)
         Berthd.all.append(self)
@@ -123,7 +124,7 @@ class Berthd:
 
 
 def fail(what):
-    sys.exit(f"worker_check: {what}")
+    sys.exit(f"{os.path.basename(sys.argv[0])}: {what}")
 
 
 def need(good, what):
