@@ -110,8 +110,6 @@ static struct dry_run *dry_run_new(const struct call *call, const struct submiss
                                                   .is_json = api_body_is_json(call),
                                                   .seq = core_last_seq(call->live->core),
                                                   .now_ms = it->now_ms};
-        (void)str_copy(it->question.tenant, sizeof it->question.tenant,
-                       submission->document->tenant);
         it->exact = access_may(&call->who, ACTION_SEE_ALL, NULL);
         it->json = json;
         return it;

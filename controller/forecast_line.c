@@ -28,14 +28,14 @@ static const char *take_word(const char **at, char word[24])
 
 void forecast_question_write(const struct forecast_question *question, struct text *text)
 {
-        text_add(text, "%" PRIu64 " %" PRId64 " %s %s\n", question->seq, question->now_ms,
-                 question->is_json ? "json" : "yaml", question->tenant);
+        text_add(text, "%" PRIu64 " %" PRId64 " %s\n", question->seq, question->now_ms,
+                 question->is_json ? "json" : "yaml");
         text_add_bytes(text, question->text, question->size);
 }
 
 static int fail_question(struct err *err)
 {
-        return err_set(err, ERR_INPUT, "a question without its record, time, kind or tenant");
+        return err_set(err, ERR_INPUT, "a question without its record, its time or its kind");
 }
 
 int forecast_question_parse(const char *bytes, size_t size, struct forecast_question *ret_question,
@@ -56,12 +56,9 @@ int forecast_question_parse(const char *bytes, size_t size, struct forecast_ques
                 return fail_question(err);
         if ((rc = num_i64(word, 0, INT64_MAX, &question.now_ms, err)) < 0)
                 return rc;
-        if (!take_word(&at, word) || !(str_equal(word, "json") || str_equal(word, "yaml")))
+        question.is_json = end - at == 4 && memcmp(at, "json", 4) == 0;
+        if (!question.is_json && !(end - at == 4 && memcmp(at, "yaml", 4) == 0))
                 return fail_question(err);
-        question.is_json = str_equal(word, "json");
-        if ((size_t)(end - at) >= sizeof question.tenant || memchr(at, '\0', (size_t)(end - at)))
-                return fail_question(err);
-        memcpy(question.tenant, at, (size_t)(end - at));
         question.text = end + 1;
         question.size = size - (size_t)(question.text - bytes);
         *ret_question = question;

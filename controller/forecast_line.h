@@ -2,7 +2,7 @@
  *
  * Pure apart from the heap. The question is a line, and behind it the document to the end:
  *
- *     SEQ NOW_MS yaml|json TENANT      TENANT: may be empty
+ *     SEQ NOW_MS yaml|json
  *
  * The answer is one of these lines:
  *
@@ -17,21 +17,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/tenancy.h"
-
 struct err;
 struct text;
 
 #define FORECAST_FUTURES      10
 #define FORECAST_HORIZON_MS   INT64_C(86400000)
-#define FORECAST_LINE_MAX     1024              /* bytes of an answer, and of a question's line */
+#define FORECAST_LINE_MAX     1024              /* bytes of an answer, or of a question's line */
 #define FORECAST_DOCUMENT_MAX (16u << 20)       /* bytes; no body of a request is so large */
 
 struct forecast_question {
         const char *text;               /* the Workload document; terminated */
         size_t size;
         bool is_json;
-        char tenant[TENANT_PATH_MAX];   /* of who submits it, where the document names none */
         uint64_t seq;                   /* of the log: what is told is of that record or later */
         int64_t now_ms;
 };

@@ -6,7 +6,6 @@
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "base/time.h"
 #include "controller/past.h"
 #include "engine/decide.h"
@@ -50,9 +49,6 @@ static int read_document(const struct forecast_question *question, const struct 
                 rc = workload_doc_decode(root, pool->models, tenancy_of(pool), pool->state->vocab,
                                          ret_document, err);
         doc_free(doc);
-        if (rc == 0 && !(*ret_document)->tenant[0])
-                (void)str_copy((*ret_document)->tenant, sizeof (*ret_document)->tenant,
-                               question->tenant);
         return rc;
 }
 

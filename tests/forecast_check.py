@@ -143,7 +143,7 @@ def is_made(berthd):
 def crashes(berthd):
     berthd.fails(ASSERT, "the process that makes it ended by signal 6 (Aborted)")
     need("berthd: no forecast: pid=" in berthd.log(), f"nobody tells of it: {berthd.log()}")
-    for number, name in ((signal.SIGKILL, "9 (Killed)"), (signal.SIGSEGV, "11 (Segm")):
+    for number, name in ((signal.SIGKILL, "9 (Killed)"), (signal.SIGTERM, "15 (Terminated)")):
         thread, said = in_a_thread(lambda: berthd.forecast(HANG))
         os.kill(berthd.child(), number)
         thread.join()
@@ -223,13 +223,13 @@ def by_hand(berthd, store, question, parent=None):
 
 def tells_what_is_wrong_with_the_store(berthd):
     document = json.dumps(berthd.document())
-    told = by_hand(berthd, berthd.store, f"999999 1 json \n{document}")
+    told = by_hand(berthd, berthd.store, f"999999 1 json\n{document}")
     need("another store lies in its place" in told.stdout, f"an older store: {told}")
-    told = by_hand(berthd, berthd.store + "-none", f"1 1 json \n{document}")
+    told = by_hand(berthd, berthd.store + "-none", f"1 1 json\n{document}")
     need(told.stdout.startswith("none the store cannot be read now: "), f"no store: {told}")
     told = by_hand(berthd, berthd.store, "nonsense")
     need(told.stdout.startswith("none a question without its record"), f"nonsense: {told}")
-    told = by_hand(berthd, berthd.store, f"1 1 json \n{document}", parent=1)
+    told = by_hand(berthd, berthd.store, f"1 1 json\n{document}", parent=1)
     need((told.returncode, told.stdout) == (1, ""), f"another's child: {told}")
 
 

@@ -36,7 +36,6 @@ static void try_question(const char *bytes, size_t size)
         assert(again.seq == question.seq);
         assert(again.now_ms == question.now_ms);
         assert(again.is_json == question.is_json);
-        assert(str_equal(again.tenant, question.tenant));
         assert(again.size == question.size);
         assert(memcmp(again.text, question.text, again.size) == 0);
         text_done(&text);

@@ -86,12 +86,14 @@ int __wrap_engine_decide(const struct state *state, struct memo *memo, const str
 
 static void forecast(uint32_t cpu_milli)
 {
+        static char *volatile newest;   /* or a compiler leaves the memory out */
+
         assert(cpu_milli != ASSERT_AT_FORECAST && "planted");
         while (cpu_milli == HANG_AT_FORECAST || cpu_milli == GROW_AT_FORECAST) {
                 size_t size = cpu_milli == GROW_AT_FORECAST ? 8u << 20 : 0;
-                char *bytes = malloc(size);
-                if (bytes)
-                        memset(bytes, 1, size);
+                newest = malloc(size);
+                if (newest)
+                        memset(newest, 1, size);
                 (void)usleep(10000);
         }
 }
