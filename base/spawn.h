@@ -1,7 +1,7 @@
 /* spawn.h - another program as a child.
  *
- * Not pure; any thread. The child has the handles that it is given and no other, and its signals are
- * as a fresh program has them, whatever the caller blocks or ignores.
+ * Not pure; any thread. The child has the handles that it is given and no other, and its signals
+ * are as a fresh program has them, whatever the caller blocks or ignores.
  */
 #pragma once
 
@@ -17,8 +17,8 @@ struct spawn {
         const char *program;            /* its path */
         const char *const *argv;        /* NULL at the end */
         char *const *envp;              /* the same; all of its environment */
-        int fds[SPAWN_FDS_MAX];         /* its handles 0, 1, 2 ...; the caller's stay open. One that */
-        unsigned fds_count;             /* is below this count stands in its own place only */
+        int fds[SPAWN_FDS_MAX];         /* its handles 0, 1, 2 ...; the caller's stay open. One */
+        unsigned fds_count;             /* below this count stands in its own place only */
         bool new_session;
 };
 

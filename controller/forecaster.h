@@ -1,7 +1,7 @@
 /* forecaster.h - forecasts of dry runs, each made by a process of its own, as berthd keeps it.
  *
- * Not pure: starts a child, waits for it, ends it. What a forecast is made of may be large, slow, or
- * meet a mistake in the engine: none of that is berthd's. A child that crashes, takes too long,
+ * Not pure: starts a child, waits for it, ends it. What a forecast is made of may be large, slow,
+ * or meet a mistake in the engine: none of that is berthd's. A child that crashes, takes too long,
  * holds too much or says what it may not gives a sentence instead of a forecast, and a line in
  * berthd's own log. One that nobody waits for any more is killed. When forecast_ask() returns, its
  * child is gone.

@@ -69,7 +69,8 @@ int worker_forecast_main(int argc, char **argv)
         static const struct option list[] = {{"store", required_argument, NULL, 's'},
                                              {"parent", required_argument, NULL, 'p'},
                                              {0}};
-        /* Who asks may ask again for what crashes it: no image of the pool on the disk each time. */
+        /* Who asks may ask again for what crashes it: no image of the pool on the disk each
+         * time. */
         const struct rlimit no_core = {0};
         const char *store = NULL;
         uint64_t parent = 0;

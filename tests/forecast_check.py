@@ -3,9 +3,9 @@
 
     forecast_check.py BERTHD-PLANTED
 
-BERTHD-PLANTED is berthd with mistakes planted in its engine (tests/planted/planted.c), some of which
-only a forecast meets. Whatever that process does, berthd stays, says in a sentence why there is no
-forecast, and keeps no child, dead or alive, and no handle of it.
+BERTHD-PLANTED is berthd with mistakes planted in its engine (tests/planted/planted.c), some of
+which only a forecast meets. Whatever that process does, berthd stays, says in a sentence why there
+is no forecast, and keeps no child, dead or alive, and no handle of it.
 """
 import json
 import os

@@ -1,5 +1,6 @@
-/* fuzz_forecast_line.c - what berthd and the process that makes a forecast say, whatever it is: read
- * within bounds, refused with a sentence, and what is taken is the same when it is written again. */
+/* fuzz_forecast_line.c - what berthd and the process that makes a forecast say, whatever it is:
+ * read within bounds, refused with a sentence, and what is taken is the same when it is written
+ * again. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
  * never installed.
  *
  * The program is berthd's own objects; the linker leads three calls here first (--wrap). A workload
- * that asks for PLANTED cores (see below) crashes it in one way or another, or only the process that
- * makes its forecast. BERTH_PLANTED names a file: while it is there, ticks crash too; where FILE.once
- * is, one does, and takes that away. */
+ * that asks for PLANTED cores (see below) crashes it in one way or another, or only the process
+ * that makes its forecast. BERTH_PLANTED names a file: while it is there, ticks crash too; where
+ * FILE.once is, one does, and takes that away. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>

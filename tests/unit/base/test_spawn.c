@@ -38,8 +38,8 @@ static int run(const char *line, bool new_session, char said[512])
 
 static void it_has_the_handles_it_is_given_and_no_other(void **state)
 {
-        static const char line[] = "n=0; while [ $n -lt 64 ]; do [ ! -e /proc/$$/fd/$n ] || echo $n;"
-                                   " n=$((n + 1)); done";
+        static const char line[] = "n=0; while [ $n -lt 64 ]; do"
+                                   " [ ! -e /proc/$$/fd/$n ] || echo $n; n=$((n + 1)); done";
         char said[512];
 
         (void)state;

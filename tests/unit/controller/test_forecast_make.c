@@ -1,5 +1,5 @@
-/* A forecast is made from a store alone: what it is of, and what it says where the store is none that
- * it can be made of. */
+/* A forecast is made from a store alone: what it is of, and what it says where the store is none
+ * that it can be made of. */
 #include "tests/unit/check.h"
 
 #include <sodium.h>
