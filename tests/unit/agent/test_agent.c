@@ -398,6 +398,33 @@ static void a_checkpoint_is_reported(void **state)
         assert_true(controller_waits(world->controller, KEY(1, 1), "exited", NULL));
 }
 
+/* Whoever is told to stop saves and leaves; with an agent, and while there is none. */
+static void what_was_saved_at_the_very_end_is_reported_with_it(void **state)
+{
+        struct world *world = *state;
+        struct seen_run seen;
+        static const char saves[] = "until [ -e @/on%u ]; do sleep 0.02; done; "
+                                    "touch $BERTH_CHECKPOINT_FILE; exit 5";
+        char first[200], second[200];
+
+        snprintf(first, sizeof first, saves, 1);
+        snprintf(second, sizeof second, saves, 2);
+        agent_begin(world);
+        list_runs(world, both_runs(run_json(world, 1, 1, first, ""),
+                                   run_json(world, 2, 1, second, "")));
+        assert_true(controller_waits(world->controller, KEY(1, 1), "running", NULL));
+        assert_true(controller_waits(world->controller, KEY(2, 1), "running", &seen));
+        make_file(world, "on1");
+        assert_true(controller_waits(world->controller, KEY(1, 1), "exited", NULL));
+        assert_true(controller_checkpoints(world->controller, 1) > 0);
+        assert_int_equal(agent_end(world, SIGKILL), -SIGKILL);
+        make_file(world, "on2");
+        assert_true(waits_for_death(seen.pid));
+        agent_begin(world);
+        assert_true(controller_waits(world->controller, KEY(2, 1), "exited", NULL));
+        assert_true(controller_checkpoints(world->controller, 2) > 0);
+}
+
 static void a_broken_device_is_reported(void **state)
 {
         struct world *world = *state;
@@ -459,6 +486,7 @@ int main(int argc, char **argv)
                 IN_A_WORLD(a_list_of_another_log_changes_nothing),
                 IN_A_WORLD(an_older_list_changes_nothing),
                 IN_A_WORLD(a_checkpoint_is_reported),
+                IN_A_WORLD(what_was_saved_at_the_very_end_is_reported_with_it),
                 IN_A_WORLD(a_broken_device_is_reported),
                 IN_A_WORLD(lost_contact_ends_those_that_want_it),
         };
