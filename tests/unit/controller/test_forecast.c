@@ -133,7 +133,7 @@ static void nothing_comes_of_being_asked(void **state)
         json_decref(all);
         json_decref(served_json(&served, "DELETE", "/v1/workloads/long?tenant=zebra", NULL, 200));
         json_t *it = NULL;
-        for (unsigned tries = 0; tries < 500; tries++) {
+        for (unsigned tries = 0; tries < SERVED_PATIENCE_MS / 20; tries++) {
                 json_decref(it);
                 it = forecast("", "", 4, "");
                 if (json_is_null(it))
@@ -173,7 +173,7 @@ static void its_memory_is_given_back(void **state)
         uint64_t before = resident_mib(), after = 0;
         for (unsigned asked = 0; asked < 6; asked++)
                 json_decref(forecast("", "", 8, ""));
-        for (unsigned tries = 0; tries < 200; tries++) {
+        for (unsigned tries = 0; tries < SERVED_PATIENCE_MS / 20; tries++) {
                 after = resident_mib();
                 if (after < before + 32)
                         break;
