@@ -278,7 +278,7 @@ static void a_server_that_speaks_tls_sleeps_as_well(void **state)
         assert_int_equal(client_call(client, &request, &answer, &err), 0);
         assert_int_equal(answer.size, 300000);
         client_answer_done(&answer);
-        assert_true(is_at_rest());
+        assert_true(comes_to_rest());
         client_free(client);
         close(raw);
         assert_true(world_stop(world));
