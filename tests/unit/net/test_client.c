@@ -152,7 +152,7 @@ static void failures_say_what_they_are(void **state)
         struct client *client = client_of(world, false, 300);
         struct client_answer answer = {.status = 7};
         struct err err;
-        struct client_request slow = {.path = "/later?ms=900"},
+        struct client_request slow = {.path = "/hold?id=never"},
                               large = {.path = "/big?bytes=100001"},
                               fits = {.path = "/big?bytes=100000"}, wrong = {.path = "hello"};
         assert_int_equal(client_call(client, &slow, &answer, &err), -ERR_CANCELLED);

@@ -67,7 +67,6 @@ static struct world *start(const char *client_ca)
         struct world_setup setup = {
                 .limits = http_limits_default, .certificates = servers, .client_ca = client_ca};
 
-        setup.limits.request_ms_max = 1000;
         return world_start(&setup);
 }
 
