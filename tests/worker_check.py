@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 
-from kill_daemon import Connection
+from kill_daemon import Connection, is_alive
 
 POOL = """kind: Pool
 name: watched
@@ -193,8 +193,7 @@ def is_started_anew(berthd, what, hurt):
 def goes_with_its_parent(berthd):
     pid = berthd.worker_pid()
     berthd.end(signal.SIGKILL)
-    until("the worker goes with berthd", lambda: not os.path.exists(f"/proc/{pid}/stat") or
-          open(f"/proc/{pid}/stat", encoding="utf-8").read().split()[2] == "Z")
+    until("the worker goes with berthd", lambda: not is_alive(pid))
     plan_before = [it for it in inputs_of_worker(berthd) if it["input"] == "demand_plan_set"][-1]
     berthd.start()
     plan = berthd.json("GET", "/v1/pool")["plan"]

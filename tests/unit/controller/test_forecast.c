@@ -133,7 +133,7 @@ static void nothing_comes_of_being_asked(void **state)
         json_decref(all);
         json_decref(served_json(&served, "DELETE", "/v1/workloads/long?tenant=zebra", NULL, 200));
         json_t *it = NULL;
-        for (unsigned tries = 0; tries < 500; tries++) {
+        for (unsigned tries = 0; tries < SERVED_PATIENCE_MS / 20; tries++) {
                 json_decref(it);
                 it = forecast("", "", 4, "");
                 if (json_is_null(it))
