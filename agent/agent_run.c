@@ -50,6 +50,33 @@ static void observe(struct agent *agent, const struct live *live)
             status->signal, status->reason);
 }
 
+/* ---- checkpoints ---- */
+
+/* When that was on the steady clock. A clock that was set since, or a time that the run has given
+ * its file, is believed as far as it lies between two looks. */
+static int64_t steady_of(int64_t at_ns, int64_t last_ms)
+{
+        struct runs_time now = agent_now();
+        int64_t at_ms = now.steady_ms - (now.wall_ms - at_ns / 1000000);
+
+        if (at_ms < last_ms)
+                return last_ms;
+        return at_ms < now.steady_ms ? at_ms : now.steady_ms;
+}
+
+/* One from before a restart is said again: that does no harm. */
+static void look_at_checkpoint(struct agent *agent, struct live *live, int64_t last_ms)
+{
+        int64_t at_ns = folder_checkpoint_ns(agent->folder, live->key);
+        if (at_ns <= live->checkpoint_ns)
+                return;
+        live->checkpoint_ns = at_ns;
+        live->checkpoint_ms = steady_of(at_ns, last_ms);
+        live->has_checkpoint = true;
+        live->checkpoint_report = 0;
+        agent->is_news = true;
+}
+
 /* ---- wishes ---- */
 
 static uint64_t hash_text(uint64_t hash, const char *text)
@@ -133,6 +160,8 @@ static int adopt_spec(struct agent *agent, const struct run_spec *spec, struct a
         struct live *live = add_live(agent, spec->key);
         live->lost_contact = wish.has_stop && str_equal(stop.cause, LOST_CONTACT);
         adopt_status(agent, live);
+        if (live->status.phase == RUN_EXITED)
+                look_at_checkpoint(agent, live, 0);
         if (launch_owner(&agent->launch, spec, &live->owner, NULL) < 0)
                 live->owner = geteuid();
         int rc = runs_adopt(agent->runs, &wish, live->status.phase, err);
@@ -384,10 +413,15 @@ static void look_at(struct agent *agent, struct live *live)
 
         if (has_ended(live))
                 return;
-        if (status_read(folder_path(agent->folder, live->key, "", folder), &live->status, &err) < 0)
+        folder_path(agent->folder, live->key, "", folder);
+        if (status_read(folder, &live->status, &err) < 0) {
                 say(SAY_WARN, "status cannot be read", "error=\"%s\"", err.text);
-        else
-                observe(agent, live);
+                return;
+        }
+        /* Many a program saves and leaves: what it saved is told with its end. */
+        if (live->status.phase == RUN_EXITED)
+                look_at_checkpoint(agent, live, agent->tick_ms);
+        observe(agent, live);
 }
 
 void agent_look(struct agent *agent)
@@ -404,33 +438,6 @@ void agent_supervisor_gone(struct agent *agent, struct live *live)
         live->is_lost = !has_ended(live);
 }
 
-/* When that was on the steady clock. A clock that was set since, or a time that the run has given
- * its file, is believed as far as it lies between two looks. */
-static int64_t steady_of(int64_t at_ns, int64_t last_ms)
-{
-        struct runs_time now = agent_now();
-        int64_t at_ms = now.steady_ms - (now.wall_ms - at_ns / 1000000);
-
-        if (at_ms < last_ms)
-                return last_ms;
-        return at_ms < now.steady_ms ? at_ms : now.steady_ms;
-}
-
-/* One from before a restart is said again: that does no harm. */
-static void look_at_checkpoint(struct agent *agent, struct live *live, int64_t last_ms)
-{
-        if (live->status.phase != RUN_RUNNING)
-                return;
-        int64_t at_ns = folder_checkpoint_ns(agent->folder, live->key);
-        if (at_ns <= live->checkpoint_ns)
-                return;
-        live->checkpoint_ns = at_ns;
-        live->checkpoint_ms = steady_of(at_ns, last_ms);
-        live->has_checkpoint = true;
-        live->checkpoint_report = 0;
-        agent->is_news = true;
-}
-
 void agent_tick_runs(struct agent *agent, int64_t last_ms)
 {
         for (size_t i = 0; i < agent->lives_count; i++) {
@@ -440,7 +447,8 @@ void agent_tick_runs(struct agent *agent, int64_t last_ms)
                         live->is_lost = false;
                         look_at(agent, live);
                 }
-                look_at_checkpoint(agent, live, last_ms);
+                if (live->status.phase == RUN_RUNNING)
+                        look_at_checkpoint(agent, live, last_ms);
                 tell_lease(agent, live);
         }
 }

@@ -24,6 +24,7 @@
 #define EVENTS_MAX    4096
 #define SUPERVISORS   "supervisors"
 #define LEAVE_MS      1000
+#define LEAVE_ALL_MS  5000
 #define LOOK_AGAIN_MS 10
 /* What bounds a run that forks without end; work with many threads stays far below it. */
 #define PIDS          "32768"
@@ -139,11 +140,11 @@ static void hand_down(const char *group)
 
 /* Who has ended is still in it for a moment: while it is torn down, and after nobody lists it any
  * more. */
-static void remove_group(const char *group)
+static void remove_group(const char *group, int wait_ms)
 {
         const struct timespec pause = {.tv_nsec = LOOK_AGAIN_MS * 1000000};
 
-        for (int ms = 0; rmdir(group) < 0 && errno == EBUSY && ms < LEAVE_MS; ms += LOOK_AGAIN_MS)
+        for (int ms = 0; rmdir(group) < 0 && errno == EBUSY && ms < wait_ms; ms += LOOK_AGAIN_MS)
                 (void)nanosleep(&pause, NULL);
 }
 
@@ -189,8 +190,8 @@ void cage_close(const char *root)
         if (has_cages(root))
                 return;
         snprintf(beside, sizeof beside, "%s/" SUPERVISORS, root);
-        remove_group(beside);
-        remove_group(root);
+        remove_group(beside, LEAVE_ALL_MS);
+        remove_group(root, LEAVE_MS);
 }
 
 const char *cage_limits(const char *root, char ret_limits[CAGE_LIMITS_MAX])
@@ -359,7 +360,7 @@ static void remove_below(const char *cage, unsigned depth)
         }
         if (dir)
                 closedir(dir);
-        remove_group(cage);
+        remove_group(cage, LEAVE_MS);
 }
 
 void cage_remove(const char *cage)

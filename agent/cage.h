@@ -20,7 +20,7 @@ struct err;
  * and its owner allow: none below a group that has processes of its own. 0, -ERR_NOT_FOUND (the
  * machine has no such hierarchy), -ERR_IO (not allowed), -ERR_RANGE. */
 int cage_open(const char *base, const char *state, char ret_root[CAGE_PATH_MAX], struct err *err);
-/* Removes it, unless runs go on in it; waits up to a second for supervisors that are ending. */
+/* Removes it, unless runs go on in it; waits a few seconds for supervisors that are ending. */
 void cage_close(const char *root);
 
 /* Which limits runs in it are held to, as the kernel calls them: "cpu memory pids"; "" = none.
@@ -53,5 +53,6 @@ void cage_signal(const char *cage, int signal);
 /* Whether no process is in it, or it is gone. */
 bool cage_is_empty(const char *cage);
 
-/* Removes an empty one, and empty ones in it that the run made; waits as cage_close() does. */
+/* Removes an empty one, and empty ones in it that the run made; waits up to a second for who is
+ * ending. */
 void cage_remove(const char *cage);

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,6 +21,7 @@
 #include "base/durable.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/spawn.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "base/time.h"
@@ -148,34 +148,19 @@ static int write_launch(const struct launch_setup *setup, const struct run_spec 
 static int spawn(const struct launch_setup *setup, const char *run_folder, int control,
                  struct err *err)
 {
-        char *argv[] = {(char *)(uintptr_t)setup->program, (char *)(uintptr_t)SUPERVISOR_WORD,
-                        (char *)(uintptr_t)run_folder, NULL};
-        char *envp[] = {NULL};
-        posix_spawn_file_actions_t actions;
-        posix_spawnattr_t attributes;
-        sigset_t none, all;
+        const char *const argv[] = {setup->program, SUPERVISOR_WORD, run_folder, NULL};
+        char *const envp[] = {NULL};
+        const struct spawn supervisor = {
+                .program = setup->program,
+                .argv = argv,
+                .envp = envp,
+                .fds = {SPAWN_NO_FD, SPAWN_NO_FD, SPAWN_NO_FD,
+                        [SUPERVISOR_CONTROL_FD] = control},
+                .fds_count = SUPERVISOR_CONTROL_FD + 1,
+                .new_session = true};
         pid_t pid;
 
-        sigemptyset(&none);
-        sigfillset(&all);
-        if (posix_spawn_file_actions_init(&actions) != 0 || posix_spawnattr_init(&attributes) != 0)
-                return err_set(err, ERR_NOMEM, "out of memory");
-        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
-        posix_spawn_file_actions_adddup2(&actions, 0, 1);
-        posix_spawn_file_actions_adddup2(&actions, 0, 2);
-        posix_spawn_file_actions_adddup2(&actions, control, SUPERVISOR_CONTROL_FD);
-        posix_spawn_file_actions_addclosefrom_np(&actions, SUPERVISOR_CONTROL_FD + 1);
-        posix_spawnattr_setsigmask(&attributes, &none);
-        posix_spawnattr_setsigdefault(&attributes, &all);
-        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                                                      POSIX_SPAWN_SETSID);
-        int system = posix_spawn(&pid, setup->program, &actions, &attributes, argv, envp);
-        posix_spawn_file_actions_destroy(&actions);
-        posix_spawnattr_destroy(&attributes);
-        if (system != 0)
-                return err_set(err, ERR_IO, "%s cannot be started: %s", setup->program,
-                               strerror(system));
-        return 0;
+        return spawn_program(&supervisor, &pid, err);
 }
 
 int launch_adopt(const struct folder *folder, struct run_key key, int *ret_control, struct err *err)

@@ -106,18 +106,16 @@ static int write_all(int fd, const char *path, const char *bytes, size_t size, s
         return 0;
 }
 
-/* Written beside `path` first: a reader sees the old file or the new one, never half of it. */
-static int write_beside(const char *path, const char *bytes, size_t size, char *temporary,
-                        size_t temporary_size, struct err *err)
+/* `temporary` ends with XXXXXX and is removed on failure. */
+static int write_beside(const char *path, char *temporary, const char *bytes, size_t size,
+                        mode_t mode, bool syncs, struct err *err)
 {
-        snprintf(temporary, temporary_size, "%s.XXXXXX", path);
         int fd = mkostemp(temporary, O_CLOEXEC);
+
         if (fd < 0)
                 return fail(err, path);
-        mode_t mask = umask(0);
-        umask(mask);
         int rc = write_all(fd, path, bytes, size, err);
-        if (rc == 0 && fchmod(fd, 0666 & ~mask) < 0)
+        if (rc == 0 && (fchmod(fd, mode) < 0 || (syncs && fsync(fd) < 0)))
                 rc = fail(err, path);
         if (close(fd) < 0 && rc == 0)
                 rc = fail(err, path);
@@ -125,6 +123,20 @@ static int write_beside(const char *path, const char *bytes, size_t size, char *
                 rc = fail(err, path);
         if (rc < 0)
                 unlink(temporary);
+        return rc;
+}
+
+int file_replace(const char *path, const char *bytes, size_t size, mode_t mode, bool syncs,
+                 struct err *err)
+{
+        size_t room = strlen(path) + sizeof ".XXXXXX";
+        char *temporary = mem_new(room, 1);
+
+        if (!temporary)
+                return err_set(err, ERR_NOMEM, "%s: out of memory", path);
+        snprintf(temporary, room, "%s.XXXXXX", path);
+        int rc = write_beside(path, temporary, bytes, size, mode, syncs, err);
+        mem_free(temporary);
         return rc;
 }
 
@@ -147,13 +159,9 @@ int file_write(const char *path, const char *bytes, size_t size, struct err *err
                         rc = fail(err, path);
                 return rc;
         }
-        size_t temporary_size = strlen(path) + sizeof ".XXXXXX";
-        char *temporary = mem_new(temporary_size, 1);
-        if (!temporary)
-                return err_set(err, ERR_NOMEM, "%s: out of memory", path);
-        int rc = write_beside(path, bytes, size, temporary, temporary_size, err);
-        mem_free(temporary);
-        return rc;
+        mode_t mask = umask(0);
+        umask(mask);
+        return file_replace(path, bytes, size, 0666 & ~mask, false, err);
 }
 
 char *file_beside(const char *beside, const char *path)

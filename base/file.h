@@ -4,7 +4,9 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct err;
 
@@ -15,9 +17,15 @@ struct err;
 int file_read(const char *path, size_t size_max, char **ret_bytes, size_t *ret_size,
               struct err *err);
 
-/* Writes the file whole or not at all (a temporary file beside it, then rename). "-" is standard
- * output. 0, -ERR_IO, -ERR_NOMEM. */
+/* Writes the file whole or not at all, as file_replace() does; into a device or a pipe as it is.
+ * "-" is standard output. 0, -ERR_NOT_FOUND (its folder), -ERR_IO, -ERR_NOMEM. */
 int file_write(const char *path, const char *bytes, size_t size, struct err *err);
+
+/* Writes a temporary file beside it, then renames: a reader sees the old file or the new one, never
+ * half of it. `mode` is exact, whatever the umask; `syncs`: its bytes are on the disk before its
+ * name (durable.h). Returns as file_write() does. */
+int file_replace(const char *path, const char *bytes, size_t size, mode_t mode, bool syncs,
+                 struct err *err);
 
 /* `path` as seen from the folder of the file `beside`: "a/b.yaml" and "c.csv" make "a/c.csv"; an
  * absolute path stays. Freed with mem_free(); NULL: out of memory. */

@@ -309,8 +309,12 @@ void post_attach(struct http_exchange *exchange, const struct route_match *match
         const struct work *work = api_live_work(&call, ACTION_MANAGE);
         if (!work || !(body = api_body(&call)))
                 return;
-        if (read_opening(body, &opening, &err) < 0 ||
-            find_run(&call, work, (uint32_t)opening.member, &wanted, &err) < 0) {
+        if (read_opening(body, &opening, &err) < 0) {
+                api_fail(&call, &err);
+        } else if (core_may_act(call.live->core, &err) < 0) {
+                /* First: what runs is known only when its node has been heard again. */
+                problem_answer(exchange, 503, &err, NULL);
+        } else if (find_run(&call, work, (uint32_t)opening.member, &wanted, &err) < 0) {
                 api_fail(&call, &err);
         } else {
                 wanted.window = opening.window;

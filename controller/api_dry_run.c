@@ -7,20 +7,21 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "controller/forecaster.h"
 #include "controller/live.h"
 #include "controller/submit.h"
 #include "controller/terms.h"
 #include "controller/view.h"
-#include "controller/worker_forecast.h"
 #include "engine/explain.h"
 #include "proto/explain_json.h"
 #include "proto/explain_text.h"
 #include "proto/workload_doc.h"
 
-/* ---- the forecast, which is made aside ---- */
+/* ---- the forecast, which a process makes ---- */
 
 struct dry_run {
         struct api_aside aside;
+        struct forecaster *forecaster;
         struct forecast_question question;
         struct forecast forecast;
         bool exact;                     /* for who sees the whole pool */
@@ -29,12 +30,16 @@ struct dry_run {
         char document[];                /* a copy */
 };
 
+#define ASSUMES                                                                                 \
+        "work runs as long as work like it ran (an hour where none did), or to its time limit," \
+        " and nothing else is submitted"
+
 static json_t *none(const char *why)
 {
         return json_pack("{s:n, s:n, s:n, s:n, s:i, s:i, s:I, s:s, s:s?}", "starts", "starts_p90",
                          "starts_in_ms", "starts_in_p90_ms", "futures", 0, "started", 0,
                          "horizon_ms", (json_int_t)FORECAST_HORIZON_MS, "assumes",
-                         FORECAST_ASSUMES, "none", why);
+                         ASSUMES, "none", why);
 }
 
 /* A time that follows from others' work is told in steps (docs/explain.md, V4). */
@@ -60,15 +65,14 @@ static json_t *forecast_json(const struct dry_run *it)
         return json;
 }
 
-/* In the thread. */
+/* In the thread, which waits for a process. */
 static int work_at(void *self, struct store *view, store_stops *stops, void *stops_arg,
                    struct err *err)
 {
         struct dry_run *it = self;
 
-        it->question.stops = stops;
-        it->question.stops_arg = stops_arg;
-        return forecast_make(view, &it->question, &it->forecast, err);
+        (void)view;
+        return forecast_ask(it->forecaster, &it->question, stops, stops_arg, &it->forecast, err);
 }
 
 /* Whatever came of the forecast, the rest is answered. */
@@ -82,9 +86,8 @@ static void done(void *self, int rc, const struct err *err)
         api_aside_done(it, rc, &mine);
 }
 
-/* In pieces: it reads as far as the log goes, and the WAL would grow. */
 static const struct aside_kind forecast_kind = {.lane = ASIDE_FORECAST,
-                                                .in_pieces = true,
+                                                .reads_nothing = true,
                                                 .has_seen_state = true,
                                                 .if_too_long = "the queue is long",
                                                 .work = work_at,
@@ -100,13 +103,13 @@ static struct dry_run *dry_run_new(const struct call *call, const struct submiss
         if (!it)
                 return NULL;
         memcpy(it->document, submission->text, size + 1);
+        it->forecaster = call->live->forecaster;
         it->now_ms = api_now_ms();
         it->question = (struct forecast_question){.text = it->document,
                                                   .size = size,
                                                   .is_json = api_body_is_json(call),
+                                                  .seq = core_last_seq(call->live->core),
                                                   .now_ms = it->now_ms};
-        (void)str_copy(it->question.tenant, sizeof it->question.tenant,
-                       submission->document->tenant);
         it->exact = access_may(&call->who, ACTION_SEE_ALL, NULL);
         it->json = json;
         return it;
@@ -181,7 +184,7 @@ void api_dry_run(struct call *call, struct submission *submission)
                 return;
         }
         if (record && explain_it(call, submission, record, &explained, &err) == 0) {
-                waits = wants_forecast && would_wait(record->verdict);
+                waits = wants_forecast && call->live->forecaster && would_wait(record->verdict);
                 json = answer_of(call, record, json_loads(explained, 0, NULL));
         }
         free(explained);

@@ -77,41 +77,44 @@ static bool stops(void *arg)
         return atomic_load(&ask->ends) || time_monotonic_ns() > ask->until_ns;
 }
 
-static int read_and_work(struct asked *ask, struct store *view, struct err *err)
+static int read_and_work(struct asked *ask, struct err *err)
 {
         const struct aside_kind *kind = ask->aside.kind;
-        int rc = kind->in_pieces ? 0 : store_view_begin(view, err);
+        struct store *view;
+        int rc = store_view(ask->asides->store, &view, err);
 
         if (rc)
                 return rc;
-        store_view_stops(view, stops, ask);
-        rc = kind->work(ask->aside.self, view, stops, ask, err);
-        store_view_stops(view, NULL, NULL);
         if (!kind->in_pieces)
-                store_view_end(view);
+                rc = store_view_begin(view, err);
+        if (rc == 0) {
+                store_view_stops(view, stops, ask);
+                rc = kind->work(ask->aside.self, view, stops, ask, err);
+                store_view_stops(view, NULL, NULL);
+        }
+        store_view_end(view);
+        store_close(view);
         return rc;
 }
 
 static void run(uv_work_t *work)
 {
         struct asked *ask = work->data;
-        unsigned lane = ask->aside.kind->lane;
-        struct store *view;
+        const struct aside_kind *kind = ask->aside.kind;
+        unsigned lane = kind->lane;
 
         crash_enter_beside(lane, &ask->aside.request);
         ask->until_ns = time_monotonic_ns() + ASIDE_MS_MAX * 1000000;
-        ask->rc = store_view(ask->asides->store, &view, &ask->err);
-        if (ask->rc == 0) {
-                ask->rc = read_and_work(ask, view, &ask->err);
-                store_close(view);
-        }
+        ask->rc = kind->reads_nothing
+                          ? kind->work(ask->aside.self, NULL, stops, ask, &ask->err)
+                          : read_and_work(ask, &ask->err);
         if (ask->rc == -ERR_CANCELLED && atomic_load(&ask->ends))
                 (void)err_set(&ask->err, ERR_CANCELLED, "%s", cancelled);
         else if (ask->rc == -ERR_CANCELLED)
                 ask->rc = err_set(&ask->err, ERR_RANGE,
                                   "this takes longer than %" PRId64 " s, by its size or because "
                                   "the machine is busy: %s",
-                                  ASIDE_MS_MAX / 1000, ask->aside.kind->if_too_long);
+                                  ASIDE_MS_MAX / 1000, kind->if_too_long);
         crash_leave_beside(lane);
         /* A pool that was made here has touched hundreds of MiB, which the heap would keep for the
          * next one. It takes a millisecond. */

@@ -1,7 +1,8 @@
-/* asides.h - questions that take long are answered aside: on a thread, from the store alone.
+/* asides.h - questions that take long are answered aside: on a thread, from the store alone; or by
+ * a process, for which the thread waits.
  *
  * Not pure: libuv, threads. All calls are made by the loop's thread. `work` alone runs in a thread
- * of libuv's pool, on a connection of its own that only reads.
+ * of libuv's pool, on a connection of its own that only reads, where it reads anything.
  *
  * A question waits until all that was decided before it is durable, so that its answer has in it
  * whatever anybody was told before it was asked. It is of one moment, too: all of it is read in one
@@ -29,7 +30,7 @@ struct uv_loop_s;
 #define ASIDE_LANES(X)                                            \
         X(SUMS, 16, 4)                  /* usage, review */       \
         X(PAST, 8, 2)                   /* the pool as it was: the memory of one more pool */ \
-        X(FORECAST, 8, 2)               /* a start foretold: the memory of two */
+        X(FORECAST, 8, 2)               /* a start foretold, by a process of its own */
 
 enum aside_lane {
 #define X(name, max, person_max) ASIDE_##name,
@@ -44,6 +45,7 @@ enum aside_lane {
 struct aside_kind {
         enum aside_lane lane;
         bool in_pieces;                 /* else all is read in one transaction */
+        bool reads_nothing;             /* `work` gets no view: another process reads for it */
         bool has_seen_state;            /* it holds what it was asked of: where that is undone, it
                                            fails; else it is answered all the same */
         const char *if_too_long;        /* what to do then, for the sentence */

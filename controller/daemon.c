@@ -160,6 +160,7 @@ static int open_live(struct daemon *daemon, struct err *err)
                                                 [RETENTION_ENDED] = options->keep_ended_days,
                                                 [RETENTION_REVIEW] = ROLLUP_MONTHS}},
                                      .version = options->version,
+                                     .forecaster = &daemon->forecaster,
                                      .changed = api_node_changed,
                                      .said = say_line,
                                      .arg = &daemon->api};
@@ -253,10 +254,15 @@ static int load_models(struct daemon *daemon, struct err *err)
 
 int daemon_run(const struct daemon_options *options, struct err *err)
 {
-        struct daemon daemon = {.options = options};
+        struct daemon daemon = {.options = options,
+                                .forecaster = {.program = options->forecast_program,
+                                               .store = options->store,
+                                               .memory_mib = options->worker_memory_mib,
+                                               .ms_max = options->forecast_ms_max}};
         int rc;
 
         (void)signal(SIGPIPE, SIG_IGN);
+        (void)signal(SIGCHLD, SIG_DFL);         /* whoever started us: we wait for our children */
         daemon.api = (struct api){.live = &daemon.live,
                                   .own_uid = (uint32_t)getuid(),
                                   .person_per_s = options->requests_per_s,

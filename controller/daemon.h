@@ -1,7 +1,7 @@
 /* daemon.h - berthd: the pool behind its sockets, in one event loop.
  *
- * Not pure. The main thread runs the loop; the store's writer, what looks into the past, and the
- * webhook have threads of their own.
+ * Not pure. The main thread runs the loop; the store's writer, long questions, and the webhook have
+ * threads of their own; the worker and a forecast have processes.
  */
 #pragma once
 
@@ -26,9 +26,12 @@ struct daemon_options {
         bool store_unsafe;              /* commits are not synced: only so that a test can show that
                                            it would find the loss */
         bool no_worker;                 /* no price plans, no estimates */
-        uint64_t worker_memory_mib;     /* most that the worker process may hold */
+        uint64_t worker_memory_mib;     /* most that the worker process may hold, and one that */
+                                        /* makes a forecast */
         int64_t worker_silence_ms;      /* a worker that is silent for longer is started anew */
         const char *worker_program;     /* NULL: this program; another one for tests */
+        const char *forecast_program;   /* the same of the process that makes a forecast */
+        int64_t forecast_ms_max;        /* ... and how long it may take */
         bool simulate;                  /* nodes have no agents: they are played */
         int64_t tick_ms, lease_ms;
         int64_t decide_ms_max;          /* of CPU time: then it hangs, and is a crash; 0: any */

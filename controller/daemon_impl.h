@@ -5,6 +5,7 @@
 
 #include "controller/api_handlers.h"
 #include "controller/daemon.h"
+#include "controller/forecaster.h"
 #include "controller/guarded.h"
 #include "controller/live.h"
 #include "net/routes.h"
@@ -28,6 +29,7 @@ struct daemon {
         struct metrics *metrics;
         struct http_server *http;
         struct worker *worker;          /* NULL: none */
+        struct forecaster forecaster;
         uint64_t snapshot_seq;          /* when the newest one was begun; */
         int64_t snapshot_day;           /* ... in days since 1970 */
         int64_t retried_ms, retain_at_ms;

@@ -369,6 +369,8 @@ int exchange_apply(struct live *live, struct act *act, struct node_entry *node,
                 rc = live_join(live, act, node, err);
                 live_touch(live, node, core_next_seq(live->core) - 1);
         }
+        /* Before the end of what made them: nothing is saved by what runs no more. */
+        rc = rc ? rc : apply_checkpoints(live, act, node, report, err);
         /* Health first: what a broken device has ended is no failure of what ran there. */
         rc = rc ? rc : core_unless_held(live_health(live, act, node, err));
         json_array_foreach(json_object_get(report, "runs"), i, run) {
@@ -376,5 +378,5 @@ int exchange_apply(struct live *live, struct act *act, struct node_entry *node,
                 if (rc == 0 && read_run(run, &reported))
                         rc = apply_run(live, act, node, &reported, err);
         }
-        return rc ? rc : apply_checkpoints(live, act, node, report, err);
+        return rc;
 }

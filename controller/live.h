@@ -12,6 +12,7 @@
 
 struct alerts;
 struct attachments;
+struct forecaster;
 struct node_entry;
 struct nodes;
 struct pool_doc;
@@ -35,6 +36,7 @@ struct live {
         struct alerts *alerts;          /* owned */
         const char *version;            /* of this program; its owner sets it. NULL: not known */
         const struct worker *worker;    /* borrowed; NULL: there is none */
+        struct forecaster *forecaster;  /* borrowed; NULL: no forecasts are made */
         struct retention keeps;         /* what is kept where the policy does not say; its owner */
                                         /* sets it. Zero: for ever */
         int64_t lease_ms;

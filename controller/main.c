@@ -12,8 +12,10 @@
 #include "base/str.h"
 #include "controller/daemon.h"
 #include "controller/enrolment.h"
+#include "controller/forecaster.h"
 #include "controller/live.h"
 #include "controller/worker.h"
+#include "controller/worker_forecast_run.h"
 #include "controller/worker_run.h"
 #include "store/retain.h"
 
@@ -52,7 +54,8 @@ static const char help[] =
         "                        both where the policy's 'retention' does not say\n"
         "  --snapshot-every N    a snapshot every so many records of the log (default 200000)\n"
         "  --no-worker           no process beside it that plans prices and foretells starts\n"
-        "  --worker-memory MIB   most memory that that process may hold (default 2048)\n"
+        "  --worker-memory MIB   most memory that that process may hold, and one that makes a dry\n"
+        "                        run's forecast (default 2048)\n"
         "  --nodes-max N         most nodes of a new store (default 16384)\n"
         "  --workloads-max N     most live workloads of a new store (default 200000)\n"
         "  --help, --version\n"
@@ -99,10 +102,12 @@ static const struct {
         {"worker-memory", NUMBER_64, AT(worker_memory_mib), 64, 1u << 20},
         {"nodes-max", NUMBER_32, AT(nodes_max), 1, 100000},
         {"workloads-max", NUMBER_32, AT(workloads_max), 1, 1000000},
-        /* Not in the help: for tests/retention_check.py, worker_check.py, and kill_daemon.py,
-         * which must find what an unsafe store loses. */
+        /* Not in the help: for tests/retention_check.py, worker_check.py, forecast_check.py, and
+         * kill_daemon.py, which must find what an unsafe store loses. */
         {"prune-every-for-tests", DURATION, AT(prune_every_ms), 100, 86400000},
         {"worker-program-for-tests", TEXT, AT(worker_program), 0, 0},
+        {"forecast-program-for-tests", TEXT, AT(forecast_program), 0, 0},
+        {"forecast-limit-for-tests", DURATION, AT(forecast_ms_max), 10, 60000},
         {"worker-silence-for-tests", DURATION, AT(worker_silence_ms), 100, 3600000},
         {"unsafe-store-for-tests", FLAG, AT(store_unsafe), 0, 0},
 };
@@ -202,6 +207,7 @@ int main(int argc, char **argv)
                                          .certificate_ms = CERTIFICATE_LIFE_MS,
                                          .worker_memory_mib = WORKER_MEMORY_MIB,
                                          .worker_silence_ms = WORKER_SILENCE_MS,
+                                         .forecast_ms_max = FORECASTER_MS_MAX,
                                          .requests_per_s = 2000,
                                          .keep_records_days = RETAIN_RECORD_DAYS,
                                          .keep_ended_days = RETAIN_OBJECT_DAYS,
@@ -214,6 +220,8 @@ int main(int argc, char **argv)
 
         if (argc > 1 && str_equal(argv[1], "worker"))
                 return worker_main(argc - 1, argv + 1);
+        if (argc > 1 && str_equal(argv[1], "forecast"))
+                return worker_forecast_main(argc - 1, argv + 1);
         int rc = read_options(argc, argv, &options, &err);
         if (rc == OPTION_HELP)
                 return fputs(help, stdout) == EOF;

@@ -10,6 +10,7 @@
 #include "controller/api.h"
 #include "controller/core.h"
 #include "controller/events.h"
+#include "controller/forecaster.h"
 #include "controller/live.h"
 #include "controller/nodes.h"
 #include "controller/quarantine.h"
@@ -417,6 +418,16 @@ static void write_worker(struct text *text, const struct worker *worker)
                shown.rss_mib << 20);
 }
 
+static void write_forecasts(struct text *text, struct forecaster *forecaster)
+{
+        head(text, "berth_forecasts_total", "counter",
+             "Forecasts of dry runs that were asked for.");
+        for (unsigned o = 0; o < FORECAST_OUTCOMES_END; o++)
+                labelled(text, "berth_forecasts_total", "outcome",
+                         forecast_outcome_name((enum forecast_outcome)o),
+                         forecaster ? atomic_load(&forecaster->outcomes[o]) : 0);
+}
+
 static void write_quarantine(struct text *text, const struct metrics *metrics)
 {
         const struct quarantine_entry *entry;
@@ -448,6 +459,7 @@ void metrics_write(struct metrics *metrics, int64_t now_ms, struct text *text)
         write_http(text, metrics);
         write_events(text, metrics);
         write_worker(text, metrics->live->worker);
+        write_forecasts(text, metrics->live->forecaster);
         write_quarantine(text, metrics);
 }
 

@@ -1,11 +1,11 @@
 #include "controller/worker_forecast.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "base/time.h"
 #include "controller/past.h"
 #include "engine/decide.h"
@@ -20,22 +20,10 @@
 #define ID_ASKED (UINT64_C(1) << 61)    /* no work of a log has it, and no future's draws */
 #define TICK_MS  60000                  /* of virtual time */
 
-struct clock {
-        const struct forecast_question *question;
-        int64_t until_ms;               /* monotonic */
-};
-
-static bool is_unwanted(const struct forecast_question *question)
-{
-        return question->stops && question->stops(question->stops_arg);
-}
-
 /* A store_stops, and what ends a future. */
-static bool is_over(void *arg)
+static bool is_over(void *until_ms)
 {
-        const struct clock *clock = arg;
-
-        return time_monotonic_ms() >= clock->until_ms || is_unwanted(clock->question);
+        return time_monotonic_ms() >= *(const int64_t *)until_ms;
 }
 
 static const struct tenancy *tenancy_of(const struct log_pool *pool)
@@ -61,9 +49,6 @@ static int read_document(const struct forecast_question *question, const struct 
                 rc = workload_doc_decode(root, pool->models, tenancy_of(pool), pool->state->vocab,
                                          ret_document, err);
         doc_free(doc);
-        if (rc == 0 && !(*ret_document)->tenant[0])
-                (void)str_copy((*ret_document)->tenant, sizeof (*ret_document)->tenant,
-                               question->tenant);
         return rc;
 }
 
@@ -114,7 +99,7 @@ static int compare_times(const void *a, const void *b)
 }
 
 /* As many as come out in time. */
-static int draw(const struct log_pool *pool, struct clock *clock, struct policy placement,
+static int draw(const struct log_pool *pool, int64_t *until_ms, struct policy placement,
                 int64_t now_ms, int64_t after_ms[FORECAST_FUTURES], unsigned *ret_drawn,
                 struct err *err)
 {
@@ -129,7 +114,7 @@ static int draw(const struct log_pool *pool, struct clock *clock, struct policy 
                                       .asked = &asked,
                                       .asked_count = 1,
                                       .stops = is_over,
-                                      .stops_arg = clock};
+                                      .stops_arg = until_ms};
         struct forward *forward = forward_new(pool->state);
         int rc = forward ? 0 : err_set(err, ERR_NOMEM, "out of memory");
 
@@ -150,17 +135,15 @@ static int64_t time_at(const int64_t *sorted, unsigned count, unsigned percent)
         return after_ms > FORECAST_HORIZON_MS ? -1 : after_ms;
 }
 
-static int foretell(const struct log_pool *pool, struct clock *clock, struct policy placement,
+static int foretell(const struct log_pool *pool, int64_t *until_ms, struct policy placement,
                     int64_t now_ms, struct forecast *ret_forecast, struct err *err)
 {
         int64_t after_ms[FORECAST_FUTURES];
         unsigned drawn;
-        int rc = draw(pool, clock, placement, now_ms, after_ms, &drawn, err);
+        int rc = draw(pool, until_ms, placement, now_ms, after_ms, &drawn, err);
 
         if (rc < 0 && rc != -ERR_CANCELLED)
                 return rc;
-        if (is_unwanted(clock->question))
-                return err_set(err, ERR_CANCELLED, "the answer was given up");
         if (drawn < FORECAST_LEAST)
                 return err_set(err, ERR_RANGE,
                                "the queue is long: %u of %d futures came out within %d s", drawn,
@@ -175,22 +158,41 @@ static int foretell(const struct log_pool *pool, struct clock *clock, struct pol
         return 0;
 }
 
-int forecast_make(struct store *view, const struct forecast_question *question,
-                  struct forecast *ret_forecast, struct err *err)
+/* As the log tells it now, which is not before what the asker has seen. */
+static int make_pool(struct store *store, uint64_t seq, int64_t *until_ms,
+                     struct log_pool *ret_pool, struct err *err)
 {
-        const struct policy placement = {.kind = POLICY_AUTO};  /* as the live pool's */
-        struct clock clock = {question, time_monotonic_ms() + FORECAST_MS};
         const struct past_limits limits = {.records_max = PAST_RECORDS_MAX,
                                            .stops = is_over,
-                                           .stops_arg = &clock};
-        struct request request;
-        struct log_pool pool;
-        int rc = past_pool(view, INT64_MAX - 1, &limits, &pool, err);
+                                           .stops_arg = until_ms};
+        int rc = past_pool(store, INT64_MAX - 1, &limits, ret_pool, err);
 
-        if (rc == -ERR_CANCELLED && !is_unwanted(question))
+        if (rc == -ERR_CANCELLED)
                 return err_set(err, ERR_RANGE,
                                "the log is long: the pool was not made anew within %d s",
                                FORECAST_MS / 1000);
+        if (rc == -ERR_NOT_FOUND)
+                return err_set(err, ERR_NOT_FOUND,
+                               "the log was pruned, and no good snapshot of the pool was found: "
+                               "try again");
+        if (rc == 0 && ret_pool->seq < seq) {
+                rc = err_set(err, ERR_INPUT,
+                             "the store ends at record %" PRIu64 ", and the pool has come to %"
+                             PRIu64 ": another store lies in its place", ret_pool->seq, seq);
+                log_pool_done(ret_pool);
+        }
+        return rc;
+}
+
+int forecast_make(struct store *store, const struct forecast_question *question,
+                  struct forecast *ret_forecast, struct err *err)
+{
+        const struct policy placement = {.kind = POLICY_AUTO};  /* as the live pool's */
+        int64_t until_ms = time_monotonic_ms() + FORECAST_MS;
+        struct request request;
+        struct log_pool pool;
+        int rc = make_pool(store, question->seq, &until_ms, &pool, err);
+
         if (rc)
                 return rc;
         int64_t now_ms = question->now_ms > pool.now_ms ? question->now_ms : pool.now_ms;
@@ -200,7 +202,7 @@ int forecast_make(struct store *view, const struct forecast_question *question,
         if (rc == 1)
                 *ret_forecast = (struct forecast){.futures = 1, .started = 1};
         else if (rc == 0)
-                rc = foretell(&pool, &clock, placement, now_ms, ret_forecast, err);
+                rc = foretell(&pool, &until_ms, placement, now_ms, ret_forecast, err);
         log_pool_done(&pool);
         return rc < 0 ? rc : 0;
 }

@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -18,6 +16,7 @@
 #include "base/num.h"
 #include "base/text.h"
 #include "base/time.h"
+#include "controller/worker_child.h"
 #include "controller/worker_follow.h"
 #include "controller/worker_line.h"
 #include "controller/worker_task.h"
@@ -26,7 +25,6 @@
 #include "sim/replay.h"
 #include "store/store.h"
 
-#define NICE             10
 #define RECORDS_AT_ONCE  500u
 #define IDLE_MS          500
 #define FIGURES_MS       5000
@@ -268,35 +266,14 @@ static int open_all(struct run *run, struct err *err)
         return worker_follow_begin(&run->follow, err);
 }
 
-/* Goes with its parent, gives way to it, and is the first to go where memory is short. False: the
- * parent went before it could be watched, and no signal will come. */
-static bool be_a_child(pid_t parent)
-{
-        static const char most[] = "500";
-
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != parent)
-                return false;
-        (void)prctl(PR_SET_NAME, "berthd-worker");
-        (void)setpriority(PRIO_PROCESS, 0, NICE);
-        FILE *file = fopen("/proc/self/oom_score_adj", "we");
-        if (file) {
-                (void)fputs(most, file);
-                (void)fclose(file);
-        }
-        return true;
-}
-
 int worker_run(const struct worker_run_options *options)
 {
         struct run run = {.options = options, .most = TASK_ASKED_MAX};
         struct err err = {0};
         int rc;
 
-        if (!be_a_child(options->parent))
+        if (!worker_be_child("berthd-worker", options->parent))
                 return EXIT_FAILURE;            /* and nobody to tell */
-        (void)signal(SIGPIPE, SIG_IGN);
-        (void)signal(SIGINT, SIG_IGN);          /* of a terminal: berthd ends it */
         run.rates_at_ms = time_monotonic_ms() + RATES_FIRST_MS;
         start_timer(options->fd);
         rc = open_all(&run, &err);

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from e2e_story import BEATS, Story, check, ms_of
+from live_pool import until
 
 # Saves when it is told to, works on a little, and ends; goes on from where it was.
 SAVES = r"""
@@ -97,11 +98,11 @@ def story_logs_of_runs_before(programs, folder):
         again = it.wait_said("victim", "start", 2)[1]
         second = f"began {again[4]}\n"
         it.wait("victim", "running")
+        until(lambda: it.pool.berth("logs", "victim") == second, "it writes anew")
         for words in (["--previous"], ["--run", -1], ["--run", 1]):
             check(it.pool.berth("logs", "victim", *words) == first, f"logs {words}")
         check(it.pool.berth("logs", "victim", "--run", 1, "--tail", 1) == "told\n", "its tail")
         check(it.pool.berth("logs", "victim", "-p", "--stderr") == "oops\n", "its standard error")
-        check(it.pool.berth("logs", "victim") == second, "the present run")
         code, text = refused_logs(it, "victim", "--run", 3)
         check((code, "no run 3" in text) == (3, True), f"run 3: {code} {text}")
         it.go("victim")
@@ -301,7 +302,7 @@ def story_deaf_to_term(programs, folder):
         it.pool.berth("cancel", "deaf")
         check(it.row("deaf")["state"] == "cancelling", "not cancelling")
         it.wait("deaf", "cancelled")
-        check(not it.pool.left(), "it counts as gone, and it is not")
+        check(not it.pool.work(), "it counts as gone, and it is not")
 
 
 def story_hold_release_restart(programs, folder):

@@ -46,10 +46,14 @@ def files_with(folder, text, but):
     found = []
     for place, _, names in os.walk(folder):
         for path in (os.path.join(place, name) for name in names):
-            if os.path.isfile(path) and not path.startswith(but):
+            if path.startswith(but) or not os.path.isfile(path):
+                continue
+            try:
                 with open(path, "rb") as file:
                     if text.encode() in file.read():
                         found.append(path)
+            except FileNotFoundError:
+                pass                    # others write and rename there
     return found
 
 

@@ -31,6 +31,20 @@ def until(what, words, seconds=WAIT_S):
     return it
 
 
+def pids():
+    """Of all processes but this one."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
+
+
+def words_of(pid, name):
+    """Its arguments or variables; none of who is gone."""
+    try:
+        with open(f"/proc/{pid}/{name}", "rb") as file:
+            return file.read().split(b"\0")
+    except OSError:
+        return []
+
+
 class Child:
     """A program that is started, killed and started again; its words go to a file."""
 
@@ -146,33 +160,36 @@ class Pool:
                     status = "it did not end"
                 if status != 0:
                     findings.append(f"{name} ends badly ({status}):\n{child.words()}")
-        for pid in self.left():
+        try:                            # until then they may write in the folder
+            until(self.has_killed_what_is_left, "what is left of its work has been killed")
+        except Trouble as trouble:
+            findings.append(str(trouble))
+        return findings
+
+    def has_killed_what_is_left(self):
+        left = self.left()
+        for pid in left:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        return findings
+        return not left
+
+    def work(self):
+        """Processes of the pool's work: of what has ended there is none."""
+        return [pid for pid in pids() if self.is_work(pid)]
 
     def left(self):
-        """Processes of the pool's work, with the supervisors beside them."""
-        marks = (f"JOBS={self.jobs}".encode(), self.folder.encode())
-        found = []
-        for name in os.listdir("/proc"):
-            if name.isdigit() and int(name) != os.getpid() and self.is_work(name, marks):
-                found.append(int(name))
-        return found
+        """These, and the supervisors beside them, who go after they have said how it ended."""
+        return [pid for pid in pids() if self.is_work(pid) or self.is_supervisor(pid)]
 
-    @staticmethod
-    def is_work(pid, marks):
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                if marks[0] in file.read().split(b"\0"):
-                    return True
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
-                words = file.read().split(b"\0")
-        except OSError:
-            return False
-        return b"run-supervisor" in words and any(word.startswith(marks[1]) for word in words)
+    def is_work(self, pid):
+        return f"JOBS={self.jobs}".encode() in words_of(pid, "environ")
+
+    def is_supervisor(self, pid):
+        words = words_of(pid, "cmdline")
+        return b"run-supervisor" in words and any(word.startswith(self.folder.encode())
+                                                  for word in words)
 
     # ---- what its users do ----
 

@@ -240,7 +240,9 @@ def poisoned_submits(service):
 
 def poisoned_end(service):
     before = len(service.statuses)
-    number = service.ask("POST", "/v1/workloads", work("ends", EXIT))[1]["id"]
+    # It may have ended, and crashed berthd, before the answer has come.
+    number = until(lambda: service.ask("POST", "/v1/workloads", work("ends", EXIT),
+                                       {"Idempotency-Key": "ends"})[1].get("id"), "it is taken")
     state = until(lambda: (it := service.ask("GET", f"/v1/workloads/{number}")[1]["state"]) ==
                   "quarantined" and it, "its end is in quarantine")
     expect("state", state, "quarantined")

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 
-from kill_daemon import Connection
+from kill_daemon import Connection, is_alive
 
 POOL = """kind: Pool
 name: watched
@@ -52,12 +52,13 @@ LIES = {
 
 class Berthd:
     all = []
+    policy = POLICY
 
     def __init__(self, program, folder, *more):
         self.program, self.folder, self.more = program, folder, more
         self.socket = os.path.join(folder, "s")
         self.store = os.path.join(folder, "pool.db")
-        for name, text in (("pool.yaml", POOL), ("policy.yaml", POLICY)):
+        for name, text in (("pool.yaml", POOL), ("policy.yaml", self.policy)):
             with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
                 file.write(text)
         Berthd.all.append(self)
@@ -123,7 +124,7 @@ class Berthd:
 
 
 def fail(what):
-    sys.exit(f"worker_check: {what}")
+    sys.exit(f"{os.path.basename(sys.argv[0])}: {what}")
 
 
 def need(good, what):
@@ -192,8 +193,7 @@ def is_started_anew(berthd, what, hurt):
 def goes_with_its_parent(berthd):
     pid = berthd.worker_pid()
     berthd.end(signal.SIGKILL)
-    until("the worker goes with berthd", lambda: not os.path.exists(f"/proc/{pid}/stat") or
-          open(f"/proc/{pid}/stat", encoding="utf-8").read().split()[2] == "Z")
+    until("the worker goes with berthd", lambda: not is_alive(pid))
     plan_before = [it for it in inputs_of_worker(berthd) if it["input"] == "demand_plan_set"][-1]
     berthd.start()
     plan = berthd.json("GET", "/v1/pool")["plan"]

@@ -347,6 +347,16 @@ static void a_list_of_another_log_changes_nothing(void **state)
         assert_true(reports(world, "aa", 10, 8));
 }
 
+static bool waits_for_checkpoint(struct world *world)
+{
+        for (int ms = 0; ms < CONTROLLER_PATIENCE_MS; ms += 10) {
+                if (controller_checkpoints(world->controller, 1) > 0)
+                        return true;
+                usleep(10000);
+        }
+        return false;
+}
+
 static void an_older_list_changes_nothing(void **state)
 {
         struct world *world = *state;
@@ -362,9 +372,7 @@ static void an_older_list_changes_nothing(void **state)
         controller_list_old(world->controller, "", 1);
         /* What is reported is answered with that list. */
         make_file(world, "on");
-        for (int i = 0; i < 1000 && controller_checkpoints(world->controller, 1) == 0; i++)
-                usleep(10000);
-        assert_true(controller_checkpoints(world->controller, 1) > 0);
+        assert_true(waits_for_checkpoint(world));
         usleep(300000);
         assert_true(is_alive(seen.pid));
 }
@@ -380,9 +388,7 @@ static void a_checkpoint_is_reported(void **state)
                                   "sleep 0.1; touch $BERTH_CHECKPOINT_FILE; "
                                   "until [ -e @/on ]; do sleep 0.02; done",
                                   ""));
-        for (int i = 0; i < 1000 && controller_checkpoints(world->controller, 1) == 0; i++)
-                usleep(10000);
-        assert_true(controller_checkpoints(world->controller, 1) > 0);
+        assert_true(waits_for_checkpoint(world));
         /* When it was, on the clock that the report itself names. */
         int64_t age_ms = controller_checkpoint_age_ms(world->controller);
         assert_in_range(age_ms, 0, 10000);
@@ -391,11 +397,41 @@ static void a_checkpoint_is_reported(void **state)
         assert_int_equal(agent_end(world, SIGKILL), -SIGKILL);
         controller_forget(world->controller);
         agent_begin(world);
-        for (int i = 0; i < 1000 && controller_checkpoint_age_ms(world->controller) < 0; i++)
+        for (int ms = 0; ms < CONTROLLER_PATIENCE_MS; ms += 10) {
+                if (controller_checkpoint_age_ms(world->controller) >= 0)
+                        break;
                 usleep(10000);
+        }
         assert_true(controller_checkpoint_age_ms(world->controller) >= 300);
         make_file(world, "on");
         assert_true(controller_waits(world->controller, KEY(1, 1), "exited", NULL));
+}
+
+/* Whoever is told to stop saves and leaves; with an agent, and while there is none. */
+static void what_was_saved_at_the_very_end_is_reported_with_it(void **state)
+{
+        struct world *world = *state;
+        struct seen_run seen;
+        static const char saves[] = "until [ -e @/on%u ]; do sleep 0.02; done; "
+                                    "touch $BERTH_CHECKPOINT_FILE; exit 5";
+        char first[200], second[200];
+
+        snprintf(first, sizeof first, saves, 1);
+        snprintf(second, sizeof second, saves, 2);
+        agent_begin(world);
+        list_runs(world, both_runs(run_json(world, 1, 1, first, ""),
+                                   run_json(world, 2, 1, second, "")));
+        assert_true(controller_waits(world->controller, KEY(1, 1), "running", NULL));
+        assert_true(controller_waits(world->controller, KEY(2, 1), "running", &seen));
+        make_file(world, "on1");
+        assert_true(controller_waits(world->controller, KEY(1, 1), "exited", NULL));
+        assert_true(controller_checkpoints(world->controller, 1) > 0);
+        assert_int_equal(agent_end(world, SIGKILL), -SIGKILL);
+        make_file(world, "on2");
+        assert_true(waits_for_death(seen.pid));
+        agent_begin(world);
+        assert_true(controller_waits(world->controller, KEY(2, 1), "exited", NULL));
+        assert_true(controller_checkpoints(world->controller, 2) > 0);
 }
 
 static void a_broken_device_is_reported(void **state)
@@ -410,8 +446,11 @@ static void a_broken_device_is_reported(void **state)
         FILE *file = fopen(path, "w");
         fprintf(file, "0, 3 nonsense 77\n");
         fclose(file);
-        for (int i = 0; i < 1200 && controller_broken(world->controller) == 0; i++)
+        for (int ms = 0; ms < CONTROLLER_PATIENCE_MS; ms += 10) {
+                if (controller_broken(world->controller))
+                        break;
                 usleep(10000);
+        }
         assert_int_equal(controller_broken(world->controller), 1 | 1 << 3);
 }
 
@@ -459,6 +498,7 @@ int main(int argc, char **argv)
                 IN_A_WORLD(a_list_of_another_log_changes_nothing),
                 IN_A_WORLD(an_older_list_changes_nothing),
                 IN_A_WORLD(a_checkpoint_is_reported),
+                IN_A_WORLD(what_was_saved_at_the_very_end_is_reported_with_it),
                 IN_A_WORLD(a_broken_device_is_reported),
                 IN_A_WORLD(lost_contact_ends_those_that_want_it),
         };

@@ -30,17 +30,6 @@
         "while :; do sleep 1000; done\" & exit 0' & " \
         "until [ -s @/one ] && [ -s @/two ]; do sleep 0.02; done; "
 
-static pid_t supervisor_of(const struct world *world, const char *run)
-{
-        char name[200], boot[FOLDER_BOOT_MAX];
-        int pid = 0;
-
-        snprintf(name, sizeof name, "state/runs/%s/pid", run);
-        assert_int_equal(sscanf(file_text(world, name), "%63s %d", boot, &pid), 2);
-        assert_true(pid > 0);
-        return pid;
-}
-
 /* ---- the agent goes ---- */
 
 static void a_run_goes_on_without_its_agent_and_is_taken_over(void **state)
@@ -305,7 +294,7 @@ static void it_is_found_in_the_control_group_that_it_was_started_in(void **state
         assert_true(waits_for_file(world, "up"));
         assert_true(controller_waits(world->controller, KEY(92, 1), "running", &seen));
         assert_int_equal(agent_end(world, SIGTERM), 0);
-        assert_int_equal(kill(supervisor_of(world, "92.0.1"), SIGKILL), 0);
+        kill_supervisor(world, "92.0.1");
         world->has_cages = false;
         agent_begin(world);
         assert_true(controller_waits(world->controller, KEY(92, 1), "exited", &seen));
@@ -353,7 +342,7 @@ static void the_groups_go_when_the_last_supervisor_has_left(void **state)
         if (pid == 0) {
                 cage_enter_beside(root);
                 close(entered[1]);
-                usleep(200000);
+                usleep(1500000); /* a slow machine */
                 _exit(0);
         }
         close(entered[1]);
@@ -376,7 +365,7 @@ static void a_killed_supervisor_ends_its_run_which_is_reported(void **state)
         assert_true(waits_for_file(world, "up"));
         assert_true(controller_waits(world->controller, KEY(1, 1), "running", &seen));
         int64_t first = seen.pid;
-        assert_int_equal(kill(supervisor_of(world, "1.0.1"), SIGKILL), 0);
+        kill_supervisor(world, "1.0.1");
         assert_true(controller_waits(world->controller, KEY(1, 1), "exited", &seen));
         assert_int_equal(seen.signal, SIGKILL);
         assert_false(is_alive(first));
@@ -394,7 +383,7 @@ static void a_supervisor_that_was_killed_without_an_agent_is_found_by_the_next(v
         assert_true(waits_for_file(world, "up"));
         assert_true(controller_waits(world->controller, KEY(1, 1), "running", &seen));
         assert_int_equal(agent_end(world, SIGKILL), -SIGKILL);
-        assert_int_equal(kill(supervisor_of(world, "1.0.1"), SIGKILL), 0);
+        kill_supervisor(world, "1.0.1");
         agent_begin(world);
         assert_true(controller_waits(world->controller, KEY(1, 1), "exited", &seen));
         assert_int_equal(seen.signal, SIGKILL);
@@ -432,7 +421,7 @@ static void what_its_machine_took_along_has_not_failed(void **state)
         assert_true(waits_for_file(world, "up"));
         assert_true(controller_waits(world->controller, KEY(1, 1), "running", &seen));
         assert_int_equal(agent_end(world, SIGKILL), -SIGKILL);
-        assert_int_equal(kill(supervisor_of(world, "1.0.1"), SIGKILL), 0);
+        kill_supervisor(world, "1.0.1");
         /* As it is found after a start. */
         snprintf(text, sizeof text,
                  "sed -i 's/\"boot\": \"[^\"]*\"/\"boot\": \"before\"/' "
@@ -481,7 +470,7 @@ static void what_was_killed_with_its_node_has_not_failed(void **state)
         assert_true(controller_waits(world->controller, KEY(1, 1), "running", &seen));
         assert_int_equal(agent_end(world, SIGTERM), 0);
         make_file(world, "state/going-down");
-        assert_int_equal(kill(supervisor_of(world, "1.0.1"), SIGKILL), 0);
+        kill_supervisor(world, "1.0.1");
         agent_begin(world);
         assert_true(controller_waits(world->controller, KEY(1, 1), "exited", &seen));
         assert_int_equal(seen.signal, SIGKILL);

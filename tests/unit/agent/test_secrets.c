@@ -264,17 +264,6 @@ static void a_supervisor_that_finds_it_gone_leaves_nothing(void **state)
         assert_false(has_file(world, "cages/1.0.1"));
 }
 
-static pid_t supervisor_of(const struct world *world, const char *run)
-{
-        char name[200], boot[64];
-        int pid = 0;
-
-        snprintf(name, sizeof name, "state/runs/%s/pid", run);
-        assert_int_equal(sscanf(file_text(world, name), "%63s %d", boot, &pid), 2);
-        assert_true(pid > 0);
-        return pid;
-}
-
 static void when_agent_and_supervisor_are_killed_the_next_agent_leaves_nothing(void **state)
 {
         struct world *world = *state;
@@ -289,7 +278,7 @@ static void when_agent_and_supervisor_are_killed_the_next_agent_leaves_nothing(v
         str_copy(place, sizeof place, shared_place(world, "state/runs/1.0.1/secrets"));
         assert_int_equal(place[0] ? access(place, F_OK) : 0, 0);
         assert_int_equal(agent_end(world, SIGKILL), -SIGKILL);
-        assert_int_equal(kill(supervisor_of(world, "1.0.1"), SIGKILL), 0);
+        kill_supervisor(world, "1.0.1");
         assert_true(waits_for_death(seen.pid));
         agent_begin(world);
         assert_true(controller_waits(world->controller, KEY(1, 1), "exited", &seen));

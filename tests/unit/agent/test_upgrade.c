@@ -87,14 +87,18 @@ static const char *ask(const char *method, const char *path, const char *body)
         return text;
 }
 
-static void waits_for(const char *path, const char *part)
+/* The answer that has it, from there on. */
+static const char *waits_for(const char *path, const char *part)
 {
-        for (int waited_ms = 0; waited_ms < PATIENCE_MS; waited_ms += 20) {
-                if (strstr(ask("GET", path, NULL), part))
-                        return;
-                usleep(20000);
+        const char *text = "", *at = NULL;
+        for (int waited_ms = 0; !at && waited_ms < PATIENCE_MS; waited_ms += 20) {
+                if (waited_ms > 0)
+                        usleep(20000);
+                text = ask("GET", path, NULL);
+                at = strstr(text, part);
         }
-        check_has(ask("GET", path, NULL), part);
+        check_has(text, part);
+        return at;
 }
 
 static int set_up(void **state)
@@ -143,8 +147,7 @@ static pid_t process_of(const char *name)
 {
         char path[100];
         snprintf(path, sizeof path, "/v1/workloads/%s/logs?member=0", name);
-        waits_for(path, "first ");
-        return (pid_t)strtol(strstr(ask("GET", path, NULL), "first ") + 6, NULL, 10);
+        return (pid_t)strtol(waits_for(path, "first ") + 6, NULL, 10);
 }
 
 static void is_taken_over(const char *name, pid_t process)

@@ -271,6 +271,25 @@ bool waits_for_death(int64_t pid)
         return !is_alive(pid);
 }
 
+pid_t supervisor_of(const struct world *world, const char *run)
+{
+        char name[200], boot[FOLDER_BOOT_MAX];
+        int pid = 0;
+
+        snprintf(name, sizeof name, "state/runs/%s/pid", run);
+        assert_int_equal(sscanf(file_text(world, name), "%63s %d", boot, &pid), 2);
+        assert_true(pid > 0);
+        return pid;
+}
+
+void kill_supervisor(const struct world *world, const char *run)
+{
+        pid_t supervisor = supervisor_of(world, run);
+
+        assert_int_equal(kill(supervisor, SIGKILL), 0);
+        assert_true(waits_for_death(supervisor));
+}
+
 int64_t wall_ms(void)
 {
         struct timespec now;

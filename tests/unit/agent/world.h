@@ -52,6 +52,11 @@ const char *file_text(const struct world *world, const char *name);
 void make_file(const struct world *world, const char *name);
 bool waits_for_file(const struct world *world, const char *name);
 
+/* The supervisor of "1.0.1", once it has said that its run is there. */
+pid_t supervisor_of(const struct world *world, const char *run);
+/* It is gone when this returns: the next agent finds nobody. */
+void kill_supervisor(const struct world *world, const char *run);
+
 /* Whether the process is there (and not dead). */
 bool is_alive(int64_t pid);
 bool waits_for_death(int64_t pid);

@@ -17,6 +17,7 @@
 #include "cli/command.h"
 
 #define CHILD_ARGS_MAX 24
+#define CHILD_PATIENCE_MS 60000
 
 /* A scenario over the file `jobs.csv`; lines may follow it. */
 #define JOBS_SCENARIO                                                            \
@@ -163,6 +164,27 @@ static inline void check_rows(const struct child_row *rows, size_t count, const 
                 mem_free(out);
                 mem_free(err);
         }
+}
+
+/* Interrupts it once it has printed that. */
+static inline int interrupt_child_behind(const char *const *args, const char *part)
+{
+        const struct timespec pause = {.tv_nsec = 10000000};
+        bool is_there = false;
+
+        put("out", "");
+        pid_t child = start_child(args);
+        for (int waited_ms = 0; !is_there && waited_ms < CHILD_PATIENCE_MS; waited_ms += 10) {
+                nanosleep(&pause, NULL);
+                char *out = text_of("out");
+                is_there = strstr(out, part);
+                mem_free(out);
+        }
+        kill(child, SIGINT);
+        int code = end_child(child);
+        if (!is_there)
+                fail_msg("it never printed '%s'", part);
+        return code;
 }
 
 /* Interrupts it after a while; too soon, before it listens, the while is made longer. */

@@ -157,18 +157,23 @@ static void notice_is_given_and_work_that_stopped_after_it_waits_again(void **st
         expect_row(id, "live");
 }
 
-/* What a report says that was sent then, on the machine's own clock. */
-static void say_checkpoint(uint64_t id, int64_t sent_ms, int64_t at_ms)
+/* What a report says that was sent then, on the machine's own clock. `runs`: as of run(). */
+static void say_checkpoint_and(uint64_t id, int64_t sent_ms, int64_t at_ms, const char *runs)
 {
         const struct node_entry *node = nodes_find(world.live.nodes, node_of(id, 0));
-        json_t *it = json_pack("{s:i,s:s,s:s,s:I,s:I,s:[],s:[{s:I,s:i,s:I,s:I}]}", "protocol", 1,
+        json_t *it = json_pack("{s:i,s:s,s:s,s:I,s:I,s:o,s:[{s:I,s:i,s:I,s:I}]}", "protocol", 1,
                                "agent", "1", "boot", "b", "sent_ms", (json_int_t)sent_ms, "seen",
-                               (json_int_t)node->generation, "runs", "checkpoints", "workload",
-                               (json_int_t)id, "member", 0, "epoch",
+                               (json_int_t)node->generation, "runs", json_loads(runs, 0, NULL),
+                               "checkpoints", "workload", (json_int_t)id, "member", 0, "epoch",
                                (json_int_t)world_work(&world, id)->epoch, "at_ms",
                                (json_int_t)at_ms);
         json_decref(world_exchange(&world, node->name, it));
         assert_int_equal(world.err.code, ERR_OK);
+}
+
+static void say_checkpoint(uint64_t id, int64_t sent_ms, int64_t at_ms)
+{
+        say_checkpoint_and(id, sent_ms, at_ms, "[]");
 }
 
 static int64_t saved_of(uint64_t id)
@@ -203,6 +208,27 @@ static void a_checkpoint_counts_from_when_it_was_made(void **state)
         assert_in_range(saved_of(id), 19990, 20010);
         say_checkpoint(id, CLOCK + 20000, 1);                   /* from before the run */
         assert_in_range(saved_of(id), 19990, 20010);
+}
+
+/* In one report: it saved what it was told to save, and left. */
+static void what_was_saved_right_before_the_end_is_not_lost(void **state)
+{
+        (void)state;
+        enum { CLOCK = 7000000 };
+        uint64_t id = world_job(&world, "web", "j", 1);
+        const struct input asked = {.kind = INPUT_STOP_ASKED, .stop = {.workload = id}};
+        const struct state *live = core_state(world.live.core);
+        say(id, 0, RUNNING);
+        struct act *act = world_act(&world);
+        assert_int_equal(core_input(act, &asked, NULL, &world.err), 0);
+        world_commit(&world, act, NULL);
+        world_settle(&world);
+        int64_t since_ms = live->workloads[state_workload(live, id)].since_ms;
+        world_tick(&world, since_ms + 10000 - world.now_ms);
+        uint64_t epoch = world_work(&world, id)->epoch;
+        say_checkpoint_and(id, CLOCK + 10000, CLOCK + 9900, run(id, 0, TERMED));
+        assert_int_not_equal(world_work(&world, id)->epoch, epoch);     /* it goes on from there */
+        assert_in_range(live->workloads[state_workload(live, id)].attained_ms, 9890, 9910);
 }
 
 /* The checkpoint signal ends many a program. */
@@ -343,6 +369,7 @@ int main(void)
                 T(a_cancel_outlives_the_controller_and_the_node),
                 T(notice_is_given_and_work_that_stopped_after_it_waits_again),
                 T(a_checkpoint_counts_from_when_it_was_made),
+                T(what_was_saved_right_before_the_end_is_not_lost),
                 T(work_that_leaves_before_its_notice_is_over_has_not_failed),
                 T(what_exits_well_after_term_waits_again),
                 T(a_gang_fails_as_its_first_member_did),

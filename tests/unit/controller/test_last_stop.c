@@ -43,7 +43,7 @@ static json_t *last_stop(uint64_t id, const char *header, const char *told)
         char path[64];
 
         snprintf(path, sizeof path, "/v1/workloads/%" PRIu64, id);
-        for (unsigned tries = 0; tries < 2000; tries++) {
+        for (unsigned tries = 0; tries < SERVED_PATIENCE_MS / 10; tries++) {
                 json_t *json = json_loads(served_ask(&served, "GET", path, header, NULL)->body, 0,
                                           NULL);
                 json_t *last = json_incref(json_object_get(json, "last_stop"));
@@ -68,7 +68,7 @@ static void until_running(uint64_t id)
         char path[64];
 
         snprintf(path, sizeof path, "/v1/workloads/%" PRIu64, id);
-        for (unsigned tries = 0; tries < 2000; tries++) {
+        for (unsigned tries = 0; tries < SERVED_PATIENCE_MS / 10; tries++) {
                 if (strstr(served_ask(&served, "GET", path, "", NULL)->body,
                            "\"state\":\"running\""))
                         return;

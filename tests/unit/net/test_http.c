@@ -218,7 +218,8 @@ static void large_answers_come_whole_and_half_open_ones_are_dropped(void **state
         assert_int_equal(heard->status, 200);
         assert_int_equal(heard->body_size, 5000000);
         say(gone, "GET /big?bytes=50000000 HTTP/1.1\r\nHost: a\r\n\r\n");
-        assert_true(counter_becomes(control, "requests", 3) || counter(control, "requests") >= 3);
+        char begun[2];
+        assert_true(hear_raw(gone, begun, sizeof begun, PATIENCE_MS) > 0);
         close(gone);
         assert_true(counter_becomes(control, "dropped", 1));
         close(fd);
@@ -276,7 +277,7 @@ static void what_is_no_http_gets_an_error_and_the_server_goes_on(void **state)
                 "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: x, chunked\r\n\r\n0\r\n\r\n",
         };
         struct world_setup setup = {.limits = http_limits_default};
-        setup.limits.request_ms_max = 200;
+        setup.limits.request_ms_max = 1000;
         struct world *world = world_start(&setup);
         int control = dial_unix(world);
         assert_int_equal(ask(control, "/hello")->status, 200);
@@ -395,12 +396,12 @@ static void a_server_with_nothing_to_do_sleeps(void **state)
         }
         assert_true(counter_becomes(control, "exchanges", 3));
         assert_true(counter_becomes(control, "streams", 1));
-        assert_true(is_at_rest());
+        assert_true(comes_to_rest());
         /* And the same with the far end shut, as far as the server may see it. */
         for (size_t i = 0; i < ARRAY_LEN(rows); i++)
                 shutdown(fds[i], SHUT_WR);
         assert_int_equal(ask(control, "/hello")->status, 200);
-        assert_true(is_at_rest());
+        assert_true(comes_to_rest());
         for (size_t i = 0; i < ARRAY_LEN(rows); i++)
                 close(fds[i]);
         close(control);

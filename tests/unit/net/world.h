@@ -73,8 +73,8 @@ struct heard *ask(int fd, const char *path);
 int hear_raw(int fd, char *buf, size_t size, int ms);
 bool is_closed_within(int fd, int ms);
 
-/* Whether this process uses less than a fifth of a core while nobody does anything. */
-bool is_at_rest(void);
+/* Whether this process uses less than a fifth of a core once what was asked has been done. */
+bool comes_to_rest(void);
 
 /* Until the handler has held so many since the start: asked without a connection of its own. */
 void waits_for_holds(const struct world *world, unsigned count);
