@@ -114,11 +114,3 @@ int access_need(const struct who *who, enum action action, const char *tenant, c
         return err_set(err, ERR_DENIED, "%s may not do this to %s: ask an operator of the pool%s",
                        who->name, what, tenant ? ", or a tenant-admin" : "");
 }
-
-const char *access_home(const struct who *who)
-{
-        for (unsigned g = 0; g < who->grants_count; g++)
-                if (who->grants[g].role >= ROLE_SUBMITTER)
-                        return who->grants[g].tenant;
-        return NULL;
-}

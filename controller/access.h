@@ -58,6 +58,3 @@ int access_need(const struct who *who, enum action action, const char *tenant, c
 
 /* By their paths: whether it is `above`, or stands below it. */
 bool tenant_is_below(const char *tenant, const char *above);
-
-/* The tenant of the first grant that lets them submit; NULL: none. */
-const char *access_home(const struct who *who);

@@ -84,13 +84,11 @@ static int check_names(struct call *call, struct put *put, struct err *err)
 
 static int read_put(struct call *call, struct put *put, struct err *err)
 {
-        const char *home = put->tenant[0] ? put->tenant : access_home(&call->who), *body;
         size_t size;
-        int rc;
+        const char *body = http_body(call->exchange, &size);
+        int rc = submission_read(call->live->core, body, size, api_body_is_json(call), &call->who,
+                                 &put->submission, err);
 
-        body = http_body(call->exchange, &size);
-        rc = submission_read(call->live->core, body, size, api_body_is_json(call), &call->who,
-                             home, &put->submission, err);
         if (rc == 0)
                 rc = access_need(&call->who, ACTION_SUBMIT, put->submission.document->tenant,
                                  put->submission.document->tenant, err);

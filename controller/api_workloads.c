@@ -134,7 +134,7 @@ void post_workload(struct http_exchange *exchange, const struct route_match *mat
                 return;
         const char *body = http_body(exchange, &size);
         if (submission_read(call.live->core, body, size, api_body_is_json(&call), &call.who,
-                            access_home(&call.who), &submission, &err) < 0 ||
+                            &submission, &err) < 0 ||
             access_need(&call.who, ACTION_SUBMIT, submission.document->tenant,
                         submission.document->tenant, &err) < 0)
                 api_fail(&call, &err);

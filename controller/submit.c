@@ -21,18 +21,6 @@
 
 /* ---- reading ---- */
 
-static int need_tenant(struct workload_doc *document, const char *home, struct err *err)
-{
-        if (document->tenant[0])
-                return 0;
-        if (home && str_copy(document->tenant, sizeof document->tenant, home))
-                return 0;
-        return err_set(err, ERR_INPUT,
-                       "workload '%s' names no tenant, and whoever submits it has none: add "
-                       "'tenant: ...'",
-                       document->name);
-}
-
 static int check_seen(const struct doc_node *root, const struct who *who,
                       const struct tenancy *tenancy, struct err *err)
 {
@@ -48,7 +36,7 @@ static int check_seen(const struct doc_node *root, const struct who *who,
 }
 
 static int read(struct core *core, const char *text, size_t size, bool is_json,
-                const struct who *who, const char *home, const struct tenancy *tenancy,
+                const struct who *who, const struct tenancy *tenancy,
                 struct submission *ret_submission, struct err *err)
 {
         struct submission submission = {.text = text};
@@ -66,8 +54,6 @@ static int read(struct core *core, const char *text, size_t size, bool is_json,
                 rc = workload_doc_decode(root, core_models(core), tenancy,
                                          core_state(core)->vocab, &submission.document, err);
         doc_free(doc);
-        if (rc == 0)
-                rc = need_tenant(submission.document, home, err);
         if (rc) {
                 submission_done(&submission);
                 return rc;
@@ -78,17 +64,15 @@ static int read(struct core *core, const char *text, size_t size, bool is_json,
 }
 
 int submission_read(struct core *core, const char *text, size_t size, bool is_json,
-                    const struct who *who, const char *home, struct submission *ret_submission,
-                    struct err *err)
+                    const struct who *who, struct submission *ret_submission, struct err *err)
 {
-        return read(core, text, size, is_json, who, home, core_tenancy(core), ret_submission, err);
+        return read(core, text, size, is_json, who, core_tenancy(core), ret_submission, err);
 }
 
 int submission_read_again(struct core *core, const struct object *object,
                           struct submission *ret_submission, struct err *err)
 {
-        return read(core, object->body, object->size, false, NULL, object->tenant, NULL,
-                    ret_submission, err);
+        return read(core, object->body, object->size, false, NULL, NULL, ret_submission, err);
 }
 
 void submission_done(struct submission *submission)

@@ -133,7 +133,7 @@ static void submit(struct sim *sim, struct rng *rng)
         struct promised *promise = law_promise(sim, PROMISE_SUBMIT);
         struct submission submission = {0};
         struct world *world = &sim->world;
-        int rc = submission_read(world->live.core, text, strlen(text), false, NULL, NULL,
+        int rc = submission_read(world->live.core, text, strlen(text), false, NULL,
                                  &submission, &world->err);
         if (rc == 0) {
                 struct act *act = world_act(world);

@@ -42,7 +42,7 @@ static int put_as(const struct declare_wish *given, const char *rest)
                                     "run: {command: [sleep, \"3600\"]}, %s}", rest);
         declare_done(&plan);
         submitted = (struct submitted){0};
-        int rc = submission_read(world.live.core, text, strlen(text), false, NULL, NULL,
+        int rc = submission_read(world.live.core, text, strlen(text), false, NULL,
                                  &submission, &world.err);
         wish.submission = &submission;
         wish.who = wish.who ? wish.who : &world.who;

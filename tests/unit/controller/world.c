@@ -213,7 +213,7 @@ int world_submit(struct world *world, const char *text, struct ack *ack,
 {
         struct submission submission = {0};
         struct act *act;
-        int rc = submission_read(world->live.core, text, strlen(text), false, NULL, NULL,
+        int rc = submission_read(world->live.core, text, strlen(text), false, NULL,
                                  &submission, &world->err);
 
         if (rc)
