@@ -209,7 +209,7 @@ int report_print(const json_t *answer, const struct talk *talk, FILE *file, stru
         fputs("; amounts are device-hours\n", file);
         const char *none = json_in_has(answer, "counted_until")
                                    ? "nothing happened in that time"
-                                   : "nothing is counted yet: that is done every five minutes";
+                                   : "nothing is counted yet: ask again in some seconds";
         int rc = print_lines(rows, none, talk, file, err);
         if (rc == 0 && json_array_size(rows) > 0)
                 fputc('\n', file);

@@ -94,7 +94,7 @@ int usage_print(const json_t *answer, const struct talk *talk, FILE *file, struc
         return listing_print(json_object_get(answer, "rows"), columns, fixed,
                              json_in_has(answer, "counted_until")
                                      ? "nothing was used in that time"
-                                     : "nothing is counted yet: that is done every five minutes",
+                                     : "nothing is counted yet: ask again in some seconds",
                              &talk->screen, file, err);
 }
 

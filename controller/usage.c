@@ -16,7 +16,8 @@
 #include "store/log.h"
 #include "store/rollup.h"
 
-#define LOST_PREFIX "lost_"
+#define LOST_PREFIX     "lost_"
+#define ROLL_NOTHING_MS INT64_C(1000)   /* the first period of a new store */
 
 /* What a sum is of: a bucket, a loss behind them, or one of these. */
 enum { OF_LOSS = BUCKETS_END, OF_CAUSED = OF_LOSS + LOSSES_END, OF_LENT, OF_STOPS, OF_END };
@@ -41,6 +42,7 @@ struct usage_part {
 struct usage {
         struct ledger *ledger;          /* NULL: nothing has happened yet, or `failed` */
         struct tally *tally;
+        int64_t began_ms;               /* the ledger did */
         int64_t from_ms;                /* its period began there */
         int64_t hour_end_ms;
         int64_t until_ms;               /* of the newest note */
@@ -239,7 +241,7 @@ static void begin(struct usage *usage, const struct state *state, int64_t at_ms)
 
         usage->ledger = ledger_new(state, &bounds, at_ms);
         usage->failed = !usage->ledger;
-        usage->from_ms = at_ms;
+        usage->began_ms = usage->from_ms = at_ms;
         usage->hour_end_ms = (at_ms / ROLLUP_HOUR_MS + 1) * ROLLUP_HOUR_MS;
 }
 
@@ -311,10 +313,22 @@ struct core_watch usage_watch(struct usage *usage)
 
 /* ---- rolling up ---- */
 
+/* How long a period is: as long as all before it. */
+static int64_t period_ms(const struct usage *usage)
+{
+        int64_t counted_ms = usage->from_ms - usage->began_ms;
+
+        if (usage->until_ms == 0)
+                return ROLL_NOTHING_MS;
+        if (counted_ms < USAGE_ROLL_FIRST_MS)
+                return USAGE_ROLL_FIRST_MS;
+        return counted_ms < USAGE_ROLL_MS ? counted_ms : USAGE_ROLL_MS;
+}
+
 bool usage_is_due(const struct usage *usage, int64_t now_ms)
 {
         return usage->ledger && (usage->first || now_ms >= usage->hour_end_ms ||
-                                 now_ms - usage->from_ms >= USAGE_ROLL_MS);
+                                 now_ms - usage->from_ms >= period_ms(usage));
 }
 
 static int add_part(const struct usage *usage, struct core *core, struct act *act,

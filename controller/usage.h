@@ -2,9 +2,10 @@
  *
  * Not pure: rows go into acts. One thread: that of the loop. Amounts are unit-milliseconds.
  *
- * The ledger (engine/ledger.h) sees every fact. Every USAGE_ROLL_MS, at each hour and before each
- * snapshot its sums become rows of usage_hours, committed with a note in the log that says up to
- * when they count: {"usage_until_ms": T}. That note is the rule for coming back after a crash:
+ * The ledger (engine/ledger.h) sees every fact. Every USAGE_ROLL_MS (at first more often), at each
+ * hour and before each snapshot its sums become rows of usage_hours, committed with a note in the
+ * log that says up to when they count: {"usage_until_ms": T}. That note is the rule for coming back
+ * after a crash:
  *
  *   - a snapshot is written right behind such a note, with nothing decided between them, so that
  *     what is not rolled up yet happened after the snapshot;
@@ -34,7 +35,8 @@ struct err;
 struct ledger;
 struct usage;
 
-#define USAGE_ROLL_MS INT64_C(300000)
+#define USAGE_ROLL_MS       INT64_C(300000)
+#define USAGE_ROLL_FIRST_MS INT64_C(5000)
 
 /* NULL: out of memory. */
 struct usage *usage_new(void);
@@ -43,7 +45,9 @@ void usage_free(struct usage *usage);                   /* NULL is fine; after t
 /* To be watched with from the start: core_setup.early. */
 struct core_watch usage_watch(struct usage *usage);
 
-/* Whether it is time for a roll-up. */
+/* Whether it is time for a roll-up. Soon after counting began (with the pool, or with the start of
+ * the controller) it is so more often, so that a new pool's usage can be asked for: at a second,
+ * then whenever the counted time doubles, by USAGE_ROLL_FIRST_MS at least. */
 bool usage_is_due(const struct usage *usage, int64_t now_ms);
 /* Puts all that is counted until now into the act, or as many hours as fit in it. 0, -ERR_FULL (not
  * even one does: nothing was added), -ERR_NOMEM (then the act is not committed, and the core

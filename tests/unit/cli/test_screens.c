@@ -373,8 +373,8 @@ static void lists_that_are_empty_say_so(void **state)
                 {quarantine_print, &quarantine_command, "quarantine list", "nothing has crashed"},
                 {pool_print, &pool_command, "pool", "there is no device\n"},
                 {alerts_print, &alerts_command, "alerts", "nothing needs anybody's attention\n"},
-                {report_print, &report_command, "report", "nothing is counted yet: that is done"},
-                {usage_print, &usage_command, "usage", "nothing is counted yet: that is done"},
+                {report_print, &report_command, "report", "nothing is counted yet: ask again"},
+                {usage_print, &usage_command, "usage", "nothing is counted yet: ask again"},
                 {submit_print_dry, &submit_command, "submit", "nothing was submitted\n"},
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

@@ -146,7 +146,7 @@ static int make_folder(void **state)
         return 0;
 }
 
-static int remove_folder(void **state)
+static int remove_store(void **state)
 {
         static const char *const ends[] = {"", "-wal", "-shm", ".lock"};
         (void)state;
@@ -155,7 +155,44 @@ static int remove_folder(void **state)
                 snprintf(file, sizeof file, "%s%s", path, ends[e]);
                 unlink(file);
         }
+        return 0;
+}
+
+static int remove_folder(void **state)
+{
+        (void)remove_store(state);
         return rmdir(folder);
+}
+
+/* A new pool is counted at once, and then about as long after the last time as it is counted. */
+static void a_new_pool_is_rolled_up_soon_and_then_ever_more_seldom(void **state)
+{
+        (void)state;
+        int64_t now_ms = START + HOUR / 4, from_ms = now_ms, longest_ms = 0;
+        unsigned rolled = 0;
+
+        open_pool();
+        assert_false(usage_is_due(pool.usage, now_ms));
+        join(now_ms);
+        assert_false(usage_is_due(pool.usage, now_ms));
+        for (; now_ms < START + HOUR * 3 / 4; now_ms += 1000) {
+                int64_t passed_ms = now_ms - from_ms;
+                if (!usage_is_due(pool.usage, now_ms)) {
+                        assert_true(passed_ms < USAGE_ROLL_MS);
+                        continue;
+                }
+                assert_true(rolled > 0 || passed_ms == 1000);
+                assert_true(passed_ms >= longest_ms);
+                longest_ms = passed_ms;
+                roll(now_ms);
+                from_ms = now_ms;
+                rolled++;
+        }
+        assert_int_equal(longest_ms, USAGE_ROLL_MS);
+        assert_in_range(rolled, 9, 14); /* half an hour: 5 of it in the usual steps */
+        struct seen seen = look();
+        assert_int_equal(seen.hours[0], UNITS_8 * (from_ms - START - HOUR / 4));
+        close_pool();
 }
 
 static void hours_are_told_apart_and_what_was_not_rolled_up_comes_again(void **state)
@@ -223,6 +260,8 @@ static void an_act_that_is_undone_is_not_counted(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test_teardown(
+                        a_new_pool_is_rolled_up_soon_and_then_ever_more_seldom, remove_store),
                 cmocka_unit_test(hours_are_told_apart_and_what_was_not_rolled_up_comes_again),
                 cmocka_unit_test(an_act_that_is_undone_is_not_counted),
         };
