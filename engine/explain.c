@@ -348,9 +348,9 @@ static int explain_waiting(struct explainer *x, const struct asking *asking, boo
                         ret->standing = (enum standing)s;
         if (rc == 0)
                 rc = explain_groups(x, asking, &rights, ret, err);
-        if (rc == 0 && !is_new)
+        if (rc == 0 && !is_new && !x->is_brief)
                 rc = explain_position(x, asking, ret, err);
-        if (rc == 0 && ret->verdict != VERDICT_STARTING) {
+        if (rc == 0 && ret->verdict != VERDICT_STARTING && !x->is_brief) {
                 nearest_others(x, asking, ret);
                 nearest_requests(x, ret);
         }
@@ -359,8 +359,8 @@ static int explain_waiting(struct explainer *x, const struct asking *asking, boo
         return rc == 0 && x->failed ? no_room(err) : rc;
 }
 
-int explain(struct memo *memo, const struct state *state, uint64_t workload, int64_t now_ms,
-            struct explanation *ret, struct err *err)
+static int explain_live(struct memo *memo, const struct state *state, uint64_t workload,
+                        int64_t now_ms, bool is_brief, struct explanation *ret, struct err *err)
 {
         uint32_t slot = state_workload(state, workload);
         struct explainer x;
@@ -390,6 +390,7 @@ int explain(struct memo *memo, const struct state *state, uint64_t workload, int
                 return 0;
         }
         int rc = explainer_init(&x, memo, state, now_ms, err);
+        x.is_brief = is_brief;
         if (rc == 0) {
                 asking_of_slot(&x, slot, &asking);
                 look_at_holds(&x, slot, ret);
@@ -398,6 +399,18 @@ int explain(struct memo *memo, const struct state *state, uint64_t workload, int
         }
         explainer_done(&x);
         return rc;
+}
+
+int explain(struct memo *memo, const struct state *state, uint64_t workload, int64_t now_ms,
+            struct explanation *ret, struct err *err)
+{
+        return explain_live(memo, state, workload, now_ms, false, ret, err);
+}
+
+int explain_briefly(struct memo *memo, const struct state *state, uint64_t workload,
+                    int64_t now_ms, struct explanation *ret, struct err *err)
+{
+        return explain_live(memo, state, workload, now_ms, true, ret, err);
 }
 
 int explain_request(struct memo *memo, const struct state *state, const struct request *request,

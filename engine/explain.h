@@ -218,6 +218,10 @@ const char *ahead_text(enum ahead ahead);
  * small stacks. The snapshot is filled in by the caller (hashing a wide state takes longer). */
 int explain(struct memo *memo, const struct state *state, uint64_t workload, int64_t now_ms,
             struct explanation *ret_explanation, struct err *err);
+/* The same gates, verdict and groups, without the position and the ways out, which take most of the
+ * time: for lists. */
+int explain_briefly(struct memo *memo, const struct state *state, uint64_t workload,
+                    int64_t now_ms, struct explanation *ret_explanation, struct err *err);
 
 /* The same for a request that is not submitted yet: what would become of it. -ERR_INPUT and
  * -ERR_RANGE too, when it cannot be meant. */

@@ -62,6 +62,7 @@ struct explainer {
         uint32_t sums_room;
         uint32_t where_labels, where_meets;     /* newest answer + 1 */
         struct rivals rivals;
+        bool is_brief;                  /* neither position nor ways out */
         bool failed;
 };
 

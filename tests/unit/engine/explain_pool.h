@@ -38,6 +38,23 @@ static inline struct request by(const char *path, struct request request)
         return request;
 }
 
+/* Leaves `it` as it is. */
+static inline void explain_brief_agrees(uint64_t id)
+{
+        static struct explanation brief;
+
+        assert_int_equal(explain_briefly(memo, pool, id, now_ms, &brief, NULL), 0);
+        assert_int_equal(brief.verdict, it.verdict);
+        assert_int_equal(brief.standing, it.standing);
+        for (unsigned g = 0; g < EXPLAIN_GATES; g++)
+                assert_int_equal(brief.gates[g].passed, it.gates[g].passed);
+        assert_int_equal(brief.groups_count, it.groups_count);
+        assert_int_equal(brief.all.members, it.all.members);
+        assert_int_equal(brief.all.nodes, it.all.nodes);
+        assert_int_equal(brief.nearest_count, 0);
+        assert_int_equal(brief.position.in_tenant, 0);
+}
+
 static inline void explain_now(uint64_t id)
 {
         struct err err = {0};
@@ -45,6 +62,7 @@ static inline void explain_now(uint64_t id)
 
         if (explain(memo, pool, id, now_ms, &it, &err))
                 fail_msg("%s", err.text);
+        explain_brief_agrees(id);
         assert_true(state_hash(pool) == hash);
 }
 
