@@ -8,6 +8,9 @@
 
 /* Asks for `path` (taken; freed), and while the answer says `next` for what comes after it. The
  * items under `key` of all pages stand in the one object that is printed, or with --json written as
- * a line. A whole command: the exit code. */
+ * a line. A whole command: the exit code.
+ *
+ * `first_only` (NULL: none): a flag of the query that is dear, and so asked for with the first page
+ * only. A server that is too old to know it is asked without. */
 int pages_show(const struct command_call *call, struct text *path, const char *key,
-               talk_printer *print);
+               const char *first_only, talk_printer *print);

@@ -296,7 +296,7 @@ static int run(const struct command_call *call)
         text_add(&path, "/v1/nodes");
         for (size_t i = 0; i < ARRAY_LEN(filters); i++)
                 talk_path_option(&path, call, filters[i]);
-        return pages_show(call, &path, "nodes", pool_print_nodes);
+        return pages_show(call, &path, "nodes", NULL, pool_print_nodes);
 }
 
 const struct command pool_command = {

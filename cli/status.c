@@ -1,6 +1,9 @@
 /* The list of workloads: options to a query, pages to one answer, rows to a table. */
 #include "cli/status.h"
 
+#include <stdio.h>
+
+#include "base/str.h"
 #include "base/text.h"
 #include "cli/json_in.h"
 #include "cli/listing.h"
@@ -18,8 +21,9 @@ static const struct command_option options[] = {
 
 static const char details[] =
         "Without a name: a table of the work that you may see and that has not ended, newest\n"
-        "first. With the number or name of a workload: all that is known of it. Of several of one\n"
-        "name the newest is taken; --tenant says whose. `berth explain` says why one waits.\n"
+        "first: the nodes of what runs, and in a sentence why the rest waits (`berth explain`\n"
+        "says it in full). With the number or name of a workload: all that is known of it. Of\n"
+        "several of one name the newest is taken; --tenant says whose.\n"
         "\n"
         "States: queued, held, starting, running, stopping, cancelling, quarantined; and of what\n"
         "has ended succeeded, failed, cancelled, timed_out, lost, stopped, refused. --state also\n"
@@ -34,6 +38,41 @@ static const char details[] =
 
 /* ---- the table ---- */
 
+/* A row, with its nodes, or why it has none. What waits and was not explained (there may be much of
+ * it) says how to ask. */
+static json_t *with_why(const json_t *row, bool is_asked)
+{
+        json_t *copy = json_copy((json_t *)(uintptr_t)row);
+        const json_t *nodes = json_object_get(row, "nodes");
+        const char *state = json_in_text(row, "state");
+        bool waits = str_equal(state, "queued") || str_equal(state, "held");
+        char id[JSON_IN_MAX], text[JSON_IN_MAX + 32];
+
+        if (json_array_size(nodes) > 0) {
+                json_object_set(copy, "why", json_object_get(row, "nodes"));
+        } else if (waits && json_in_has(row, "summary")) {
+                json_object_set(copy, "why", json_object_get(row, "summary"));
+        } else if (waits && is_asked) {
+                (void)snprintf(text, sizeof text, "see berth explain %s",
+                               json_in_words(row, "id", id));
+                json_object_set_new(copy, "why", json_string(text));
+        }
+        return copy;
+}
+
+static json_t *with_reasons(const json_t *list)
+{
+        json_t *rows = json_array(), *row;
+        bool is_asked = false;
+        size_t at;
+
+        json_array_foreach((json_t *)(uintptr_t)list, at, row)
+                is_asked |= json_in_has(row, "summary") || json_in_has(row, "nodes");
+        json_array_foreach((json_t *)(uintptr_t)list, at, row)
+                json_array_append_new(rows, with_why(row, is_asked));
+        return rows;
+}
+
 static int print_list(const json_t *answer, const char *empty, const struct talk *talk, FILE *file,
                       struct err *err)
 {
@@ -47,11 +86,14 @@ static int print_list(const json_t *answer, const char *empty, const struct talk
                 {"devices", "devices", LISTING_NUMBER},
                 {"standing", "standing", LISTING_TEXT},
                 {"waited_ms", "waited", LISTING_SPAN},
+                {"why", "nodes, or why it waits", LISTING_CUT},
                 {0},
         };
+        json_t *rows = with_reasons(json_object_get(answer, "workloads"));
+        int rc = listing_print(rows, columns, 2, empty, &talk->screen, file, err);
 
-        return listing_print(json_object_get(answer, "workloads"), columns, 2, empty,
-                             &talk->screen, file, err);
+        json_decref(rows);
+        return rc;
 }
 
 int status_print_list(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
@@ -109,7 +151,7 @@ static int run_list(const struct command_call *call)
         talk_path_option(&path, call, "class");
         talk_path_query(&path, "state", state);
         talk_path_query(&path, "mine", command_value(call, "mine") ? "true" : NULL);
-        return pages_show(call, &path, "workloads",
+        return pages_show(call, &path, "workloads", "why",
                           is_any ? print_live : status_print_list);
 }
 

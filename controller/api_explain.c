@@ -214,12 +214,13 @@ void get_queue(struct http_exchange *exchange, const struct route_match *match, 
             !take_at(&call, &question.at_ms))
                 return;
         question.queue = (uint32_t)limit;
+        question.is_operator = access_may(&call.who, ACTION_SEE_ALL, NULL);
         if (question.at_ms)
                 ask_past(&call, &question);
         else
                 api_reply(&call, 200,
                           view_queue(call.live, question.tenant[0] ? question.tenant : NULL,
-                                     question.queue));
+                                     question.queue, question.is_operator));
 }
 
 /* ---- capacity ---- */

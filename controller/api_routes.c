@@ -7,7 +7,7 @@
 const struct route api_routes[] = {
         {HTTP_POST, "/v1/workloads", "postWorkload", post_workload, "dry_run forecast"},
         {HTTP_GET, "/v1/workloads", "getWorkloads", get_workloads,
-         "tenant state class name mine limit after"},
+         "tenant state class name mine why limit after"},
         {HTTP_GET, "/v1/workloads/{id}", "getWorkload", get_workload, "tenant format"},
         {HTTP_PUT, "/v1/workloads/{id}", "putWorkload", put_workload, "tenant dry_run replace"},
         {HTTP_DELETE, "/v1/workloads/{id}", "deleteWorkload", delete_workload, "tenant"},

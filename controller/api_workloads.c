@@ -14,6 +14,7 @@
 #include "controller/live.h"
 #include "controller/submit.h"
 #include "controller/view.h"
+#include "controller/why.h"
 #include "controller/works.h"
 #include "engine/explain.h"
 #include "net/problem.h"
@@ -147,9 +148,19 @@ void post_workload(struct http_exchange *exchange, const struct route_match *mat
 
 /* ---- looking ---- */
 
+/* As the caller may be told. NULL: out of memory. */
+static struct why *why_of(const struct call *call)
+{
+        const struct live *live = call->live;
+
+        return why_new(core_memo(live->core), core_state(live->core), core_now_ms(live->core),
+                       access_may(&call->who, ACTION_SEE_ALL, NULL));
+}
+
 struct listing {
         struct call *call;
         json_t *rows;
+        struct why *why;                /* NULL: not asked for */
         const char *state;              /* wanted of live ones; NULL: any */
         uint32_t left;
         uint64_t last_id;
@@ -177,6 +188,11 @@ static int list_row(void *arg, const struct object *object, struct err *err)
         }
         listing->left--;
         listing->last_id = object->id;
+        if (listing->why && object->ended_ms == 0) {
+                view_add_why(listing->call->live, row, object->id, listing->why);
+                if (why_has_time(listing->why))
+                        view_add_nodes(listing->call->live, row, object->id);
+        }
         (void)json_array_append_new(listing->rows, row);
         return 0;
 }
@@ -193,14 +209,14 @@ void get_workloads(struct http_exchange *exchange, const struct route_match *mat
         int64_t limit = API_LIMIT_DEFAULT, after = 0;
         struct call call;
         struct err err;
-        bool mine = false;
+        bool mine = false, why = false;
 
         if (!api_begin(arg, exchange, match, &call) ||
             !api_query(&call, "tenant", tenant, sizeof tenant) ||
             !api_query(&call, "class", class, sizeof class) ||
             !api_query(&call, "name", name, sizeof name) ||
             !api_query(&call, "state", state, sizeof state) ||
-            !api_query_flag(&call, "mine", &mine) ||
+            !api_query_flag(&call, "mine", &mine) || !api_query_flag(&call, "why", &why) ||
             !api_query_number(&call, "limit", 1, API_LIMIT_MAX, &limit) ||
             !api_query_number(&call, "after", 1, INT64_MAX, &after))
                 return;
@@ -209,7 +225,10 @@ void get_workloads(struct http_exchange *exchange, const struct route_match *mat
                 return;
         }
         bool all = str_equal(state, "all"), live = str_equal(state, "live");
-        struct listing listing = {.call = &call, .rows = json_array(), .left = (uint32_t)limit,
+        struct listing listing = {.call = &call,
+                                  .rows = json_array(),
+                                  .why = why ? why_of(&call) : NULL,
+                                  .left = (uint32_t)limit,
                                   .state = all || live ? NULL : state};
         const struct object_filter filter = {.kind = OBJECT_WORKLOAD,
                                              .tenant = or_null(tenant),
@@ -219,7 +238,11 @@ void get_workloads(struct http_exchange *exchange, const struct route_match *mat
                                              .live = true,
                                              .ended = !live,
                                              .after_id = (uint64_t)after};
-        if (objects_list(core_view(call.live->core), &filter, list_row, &listing, &err) < 0) {
+        if (listing.why)
+                why_set_time(listing.why, WHY_MS);
+        int rc = objects_list(core_view(call.live->core), &filter, list_row, &listing, &err);
+        why_free(listing.why);
+        if (rc < 0) {
                 json_decref(listing.rows);
                 api_fail(&call, &err);
                 return;
@@ -235,7 +258,11 @@ static json_t *whole_workload(struct call *call, const struct object *object)
 {
         bool sees_all = access_may(&call->who, ACTION_SEE_ALL, NULL);
         json_t *json = view_workload(call->live, object, true);
+        struct why *why = why_of(call);
 
+        if (why && object->ended_ms == 0)
+                view_add_why(call->live, json, object->id, why);
+        why_free(why);
         view_set(json, "last_stop", last_stop_view(call->live, object, sees_all));
         return json;
 }

@@ -84,8 +84,8 @@ static enum verdict verdict_of(struct metrics *metrics, const struct bucket *buc
         for (uint32_t at = bucket->head; at != NONE; at = state->workloads[at].next) {
                 if (state->workloads[at].holds)
                         continue;
-                if (explain(core_memo(metrics->live->core), state, state->workloads[at].id, now_ms,
-                            scratch, NULL) < 0)
+                if (explain_briefly(core_memo(metrics->live->core), state, state->workloads[at].id,
+                                    now_ms, scratch, NULL) < 0)
                         break;
                 return scratch->verdict;
         }

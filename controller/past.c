@@ -332,7 +332,8 @@ static int write_queue(struct store *view, const struct past_question *question,
                        const struct log_pool *pool, char **ret_bytes, size_t *ret_size,
                        struct err *err)
 {
-        json_t *json = past_queue(view, pool, question->tenant, question->queue, question->at_ms);
+        json_t *json = past_queue(view, pool, question->tenant, question->is_operator,
+                                  question->queue, question->at_ms);
         char *bytes = json ? json_dumps(json, JSON_COMPACT) : NULL;
 
         json_decref(json);

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "controller/access.h"
 #include "controller/view.h"
+#include "controller/why.h"
 #include "engine/accounts.h"
 #include "engine/memo.h"
 #include "engine/queue.h"
@@ -20,7 +21,7 @@ static bool is_asked_for(const struct state *state, uint32_t slot, const char *t
 }
 
 /* Of one whose row is gone, what the state itself has. */
-static json_t *row_of(struct store *view, const struct state *state, struct memo *memo,
+static json_t *row_of(struct store *view, const struct state *state, struct why *why,
                       uint32_t slot, uint32_t position, const char *tenant, int64_t at_ms)
 {
         static const struct object unknown = {.name = "", .tenant = "", .owner = ""};
@@ -31,31 +32,33 @@ static json_t *row_of(struct store *view, const struct state *state, struct memo
                 copy = NULL;
         const struct object *object = copy ? &copy->object : &unknown;
         if (!tenant[0] || tenant_is_below(object->tenant, tenant))
-                row = view_queue_row(state, memo, slot, position, object, at_ms);
+                row = view_queue_row(state, why, slot, position, object, at_ms);
         mem_free(copy);
         return row;
 }
 
 json_t *past_queue(struct store *view, const struct log_pool *pool, const char *tenant,
-                   uint32_t limit, int64_t at_ms)
+                   bool sees_all, uint32_t limit, int64_t at_ms)
 {
         const struct policy placement = {.kind = POLICY_AUTO};  /* as the live pool's */
         struct memo *memo = memo_new(placement, MEMO_INDEXED);
         struct queue_list *list = queue_list_new(pool->state);
-        json_t *json = memo && list ? json_object() : NULL, *rows = json_array();
+        struct why *why = memo ? why_new(memo, pool->state, at_ms, sees_all) : NULL;
+        json_t *json = list && why ? json_object() : NULL, *rows = json_array();
         uint32_t waiting = 0, slot;
 
         while (json && (slot = queue_list_next(list)) != NONE) {
                 if (!is_asked_for(pool->state, slot, tenant))
                         continue;
                 waiting++;
-                json_t *row = waiting <= limit ? row_of(view, pool->state, memo, slot, waiting,
+                json_t *row = waiting <= limit ? row_of(view, pool->state, why, slot, waiting,
                                                         tenant, at_ms)
                                                : NULL;
                 if (row)
                         (void)json_array_append_new(rows, row);
         }
         queue_list_free(list);
+        why_free(why);
         memo_free(memo);
         if (!json) {
                 json_decref(rows);

@@ -13,9 +13,9 @@
 #include "controller/nodes.h"
 #include "controller/run_list.h"
 #include "controller/terms.h"
+#include "controller/why.h"
 #include "controller/works.h"
 #include "engine/contact.h"
-#include "engine/explain.h"
 #include "engine/queue.h"
 #include "proto/explain_text.h"
 
@@ -189,21 +189,6 @@ static void add_live(struct live *live, json_t *json, const struct work *work, u
         add_notice(json, workload);
 }
 
-/* Why it waits; the record is large. */
-static void add_verdict(const struct state *state, struct memo *memo, json_t *json, uint64_t id,
-                        int64_t now_ms)
-{
-        const struct explain_names names = {.state = state, .clock = true};
-        struct explanation *record = mem_new(1, sizeof *record);
-        char text[EXPLAIN_TEXT_MAX];
-
-        if (record && explain(memo, state, id, now_ms, record, NULL) == 0) {
-                view_set(json, "verdict", json_string(verdict_name(record->verdict)));
-                view_set(json, "summary", json_string(explain_summary(record, &names, text)));
-        }
-        mem_free(record);
-}
-
 json_t *view_exit_code(const json_t *detail)
 {
         json_t *code = json_object_get(detail, "exit_code");
@@ -255,11 +240,6 @@ json_t *view_workload(struct live *live, const struct object *object, bool full)
         if (!full)
                 return json;
         if (slot != NONE && !object->ended_ms) {
-                add_verdict(core_state(live->core), core_memo(live->core), json, work->id,
-                            core_now_ms(live->core));
-                if (str_equal(view_state(live, work), "starting"))
-                        view_set(json, "summary", json_string("It has its place, and its processes "
-                                                              "are being started."));
                 view_set(json, "eta", terms_eta(live, slot));
                 view_set(json, "places", places_of(live, work, slot));
         }
@@ -269,9 +249,42 @@ json_t *view_workload(struct live *live, const struct object *object, bool full)
         return json;
 }
 
+void view_add_why(const struct live *live, json_t *json, uint64_t id, struct why *why)
+{
+        const struct work *work = works_find(core_works(live->core), id);
+        uint32_t slot = work ? state_workload(core_state(live->core), id) : NONE;
+
+        if (slot != NONE && why_add(why, slot, json) &&
+            str_equal(view_state(live, work), "starting"))
+                view_set(json, "summary", json_string("It has its place, and its processes are "
+                                                      "being started."));
+}
+
+void view_add_nodes(const struct live *live, json_t *json, uint64_t id)
+{
+        const struct state *state = core_state(live->core);
+        uint32_t slot = state_workload(state, id), at;
+        json_t *seen = json_object(), *turned = json_array(), *nodes = json_array();
+
+        for (at = slot == NONE ? NONE : state->workloads[slot].first_member; at != NONE;
+             at = state->members[at].next) {
+                const struct node_desc *desc = &state->nodes[state->members[at].node].desc;
+                const char *name = vocab_name_text(state->vocab, desc->name);
+                if (json_object_get(seen, name))
+                        continue;
+                view_set(seen, name, json_true());
+                (void)json_array_append_new(turned, json_string(name));
+        }
+        for (size_t n = json_array_size(turned); n-- > 0;)
+                (void)json_array_append(nodes, json_array_get(turned, n));
+        json_decref(seen);
+        json_decref(turned);
+        view_set(json, "nodes", nodes);
+}
+
 /* ---- the queue ---- */
 
-json_t *view_queue_row(const struct state *state, struct memo *memo, uint32_t slot,
+json_t *view_queue_row(const struct state *state, struct why *why, uint32_t slot,
                        uint32_t position, const struct object *object, int64_t now_ms)
 {
         const struct workload *workload = &state->workloads[slot];
@@ -292,30 +305,32 @@ json_t *view_queue_row(const struct state *state, struct memo *memo, uint32_t sl
             json_integer(expected_left_ms(state, slot, END_PERCENT, state->now_ms)));
         view_set(row, "starts_in_ms", json_null());
         view_set(row, "starts_in_p90_ms", json_null());
-        add_verdict(state, memo, row, workload->id, now_ms);
+        (void)why_add(why, slot, row);
         return row;
 }
 
-static json_t *queue_row(struct live *live, const struct work *work, uint32_t slot,
-                         uint32_t position, bool sees_all)
+static json_t *queue_row(struct live *live, struct why *why, const struct work *work,
+                         uint32_t slot, uint32_t position, bool sees_all)
 {
         const struct object object = {.name = work->name, .tenant = work->tenant,
                                       .owner = work->user};
-        json_t *row = view_queue_row(core_state(live->core), core_memo(live->core), slot, position,
-                                     &object, core_now_ms(live->core));
+        json_t *row = view_queue_row(core_state(live->core), why, slot, position, &object,
+                                     core_now_ms(live->core));
 
         terms_eta_spans(live, slot, sees_all, row);
         return row;
 }
 
-json_t *view_queue(struct live *live, const char *tenant, uint32_t limit)
+json_t *view_queue(struct live *live, const char *tenant, uint32_t limit, bool sees_all)
 {
         const struct state *state = core_state(live->core);
         struct queue_list *list = queue_list_new(state);
+        struct why *why = why_new(core_memo(live->core), state, core_now_ms(live->core),
+                                  sees_all);
         json_t *json = json_object(), *rows = json_array();
         uint32_t shown = 0, waiting = 0, position = 0, slot;
 
-        while (list && (slot = queue_list_next(list)) != NONE) {
+        while (list && why && (slot = queue_list_next(list)) != NONE) {
                 const struct work *work = works_find(core_works(live->core),
                                                      state->workloads[slot].id);
                 if (!work || (tenant && !tenant_is_below(work->tenant, tenant)))
@@ -323,12 +338,13 @@ json_t *view_queue(struct live *live, const char *tenant, uint32_t limit)
                 position++;             /* among one's own: how many others wait is theirs */
                 waiting++;
                 if (shown < limit) {
-                        (void)json_array_append_new(rows, queue_row(live, work, slot, position,
-                                                                   !tenant));
+                        (void)json_array_append_new(rows, queue_row(live, why, work, slot,
+                                                                    position, sees_all));
                         shown++;
                 }
         }
         queue_list_free(list);
+        why_free(why);
         view_set(json, "waiting", json_integer(waiting));
         view_set(json, "workloads", rows);
         return json;

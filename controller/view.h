@@ -14,10 +14,10 @@
 
 struct err;
 struct live;
-struct memo;
 struct node_entry;
 struct object;
 struct state;
+struct why;
 struct work;
 
 /* Sets a member that is given away; out of memory shows when the text is made. */
@@ -34,8 +34,13 @@ json_t *view_devices(uint64_t units);
 json_t *view_device_hours(uint64_t device_ms);
 
 /* A workload, live or ended, from its row (whose texts are not kept). With `full` its places, its
- * runs, its document and why it waits. */
+ * runs and its document. */
 json_t *view_workload(struct live *live, const struct object *object, bool full);
+/* Adds to it why it waits, or that it runs ("verdict", "summary"). To one that has ended nothing,
+ * and to none when the time of `why` is over. */
+void view_add_why(const struct live *live, json_t *json, uint64_t id, struct why *why);
+/* Adds "nodes": the names of those that a live one is on, each once, in the order of its members. */
+void view_add_nodes(const struct live *live, json_t *json, uint64_t id);
 /* What a workload may be in: first how it lives (view_state()), then how it ended
  * (ending_state()). */
 #define VIEW_STATES(X)                                                                \
@@ -55,13 +60,14 @@ json_t *view_workload(struct live *live, const struct object *object, bool full)
         X(REFUSED,     "refused")
 /* One that waits, of any state, as the queue shows it; without an estimate. Of `object` its name,
  * tenant and owner. */
-json_t *view_queue_row(const struct state *state, struct memo *memo, uint32_t slot,
+json_t *view_queue_row(const struct state *state, struct why *why, uint32_t slot,
                        uint32_t position, const struct object *object, int64_t now_ms);
 /* 0, or -ERR_INPUT with near words: "live" and "all" are words of lists, too. */
 int view_state_check(const char *word, struct err *err);
 const char *view_state(const struct live *live, const struct work *work);
 
-json_t *view_queue(struct live *live, const char *tenant, uint32_t limit);
+/* `tenant` NULL: of all. `sees_all`: who asks may see everything. */
+json_t *view_queue(struct live *live, const char *tenant, uint32_t limit, bool sees_all);
 /* `sees_all`: who asks may see the whole pool, and so how many alerts fire. */
 json_t *view_pool(struct live *live, bool sees_all);
 /* The process beside it: {"up", "starts", "silent_ms", "trouble"}, or null where there is none. */

@@ -215,6 +215,8 @@ def see_workloads(berthd, ids):
     berthd.until_state(ids["ended"], "succeeded")
     berthd.ask("getWorkloads", query={"state": "all", "limit": 2})
     berthd.ask("getWorkloads", query={"state": "all", "mine": "true", "tenant": "alpha"})
+    berthd.ask("getWorkloads", query={"state": "live", "why": "true"})
+    berthd.ask("getWorkloads", 400, query={"why": "perhaps"})
     berthd.ask("getWorkloads", 400, query={"limit": 0})
     berthd.ask("getWorkloads", 400, query={"state": "sleepy"})
     for name, query in (("getWorkloads", "tennant"), ("postWorkload", "dryrun")):

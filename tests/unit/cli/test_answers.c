@@ -91,6 +91,24 @@ static void get_workload(struct http_exchange *exchange, const struct route_matc
         answer(exchange, text);
 }
 
+/* As a server that knows no "why" yet. */
+static void get_workloads(struct http_exchange *exchange, const struct route_match *match,
+                          void *arg)
+{
+        char why[8] = "", tenant[16] = "";
+
+        (void)match;
+        (void)arg;
+        query_get(http_query(exchange), "why", why, sizeof why, NULL);
+        query_get(http_query(exchange), "tenant", tenant, sizeof tenant, NULL);
+        if (why[0])
+                problem_answer(exchange, 400, &(struct err){ERR_INPUT, "no query 'why'"}, NULL);
+        else if (tenant[0])
+                problem_answer(exchange, 400, &(struct err){ERR_INPUT, "bad tenant"}, NULL);
+        else
+                answer(exchange, "{\"workloads\":[{\"id\":17,\"state\":\"queued\"}]}");
+}
+
 /* The number is the document's name. */
 static void post_workload(struct http_exchange *exchange, const struct route_match *match,
                           void *arg)
@@ -305,6 +323,7 @@ static void post_rollback(struct http_exchange *exchange, const struct route_mat
 
 static const struct route table[] = {
         {HTTP_POST, "/v1/workloads", "postWorkload", post_workload, NULL},
+        {HTTP_GET, "/v1/workloads", "getWorkloads", get_workloads, NULL},
         {HTTP_GET, "/v1/workloads/{id}", "getWorkload", get_workload, NULL},
         {HTTP_GET, "/v1/workloads/{id}/logs", "getLogs", get_logs, NULL},
         {HTTP_POST, "/v1/workloads/{id}/preempt", "postPreempt", post_preempt, NULL},
@@ -634,6 +653,17 @@ static void ask_twice(bool is_busy)
         unlink(path_of("raw.sock"));
 }
 
+static void an_old_server_is_not_asked_why(void **state)
+{
+        (void)state;
+        assert_int_equal(run_line("status", folder), 0);
+        char *out = text_of("out");
+        assert_string_equal(out, "id  state\n17  queued\n");
+        mem_free(out);
+        assert_int_equal(run_line("status --tenant x", folder), 2);
+        check_err("berth status: bad tenant");
+}
+
 static void a_lost_answer_is_asked_for_with_the_same_key(void **state)
 {
         (void)state;
@@ -673,6 +703,7 @@ int main(void)
                 cmocka_unit_test(logs_are_of_one_run_or_go_on_with_the_next),
                 cmocka_unit_test(events_end_when_they_are_all_there),
                 cmocka_unit_test(other_calls_print_what_was_answered),
+                cmocka_unit_test(an_old_server_is_not_asked_why),
                 cmocka_unit_test(a_lost_answer_is_asked_for_with_the_same_key),
         };
         return cmocka_run_group_tests(tests, open_all, close_all);

@@ -63,6 +63,18 @@ static void work_is_listed_and_cut_to_the_width(void **state)
                 {one_running, SCREEN_WIDE,
                  "id  name  tenant        class     user  state    devices  standing  waited\n"
                  "17  sft   research/nlp  training  ana   running       16  standard     1 s\n"},
+                {"{'workloads': [{'id': 3, 'state': 'queued', 'summary': 'It finds no room now.'},"
+                 " {'id': 2, 'state': 'held'}, {'id': 1, 'state': 'running',"
+                 " 'summary': 'It runs.', 'nodes': ['n1', 'n2']}]}", SCREEN_WIDE,
+                 "id  state    nodes, or why it waits\n"
+                 " 3  queued   It finds no room now.\n"
+                 " 2  held     see berth explain 2\n"
+                 " 1  running  n1, n2\n"},
+                {"{'workloads': [{'id': 3, 'state': 'queued', 'summary': 'It finds no room now.'}]}",
+                 40, "id  state   nodes, or why it waits\n 3  queued  It finds no room now.\n"},
+                {"{'workloads': [{'id': 3, 'state': 'queued', 'summary': 'It waits for 2 others.'}]}",
+                 36, "id  state   nodes, or why it waits\n 3  queued  It waits for 2 others.\n"},
+                {"{'workloads': [{'id': 3, 'state': 'queued'}]}", 80, "id  state\n 3  queued\n"},
                 {"{'workloads': []}", 80, "there is no such work\n"},
                 {"{}", 80, "there is no such work\n"},
                 {"[1]", 80, "there is no such work\n"},

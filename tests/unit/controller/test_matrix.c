@@ -85,7 +85,7 @@ static const struct row {
         bool waits;                     /* its answer is a stream, or an agent's to give */
 } rows[] = {
         {"postWorkload", SUBMIT, "", "", false},
-        {"getWorkloads", ANYONE, "?state=all", NULL, false},
+        {"getWorkloads", ANYONE, "?state=all&why=true", NULL, false},
         {"getWorkload", SEE, "", NULL, false},
         {"putWorkload", SUBMIT, "", "", false},
         {"deleteWorkload", OWN, "", NULL, false},
@@ -415,7 +415,7 @@ static void a_tenant_that_is_asked_for_is_seen_only_by_its_own(void **state)
                                 memcpy(at, "ghost", 5);
                         assert_string_equal(it->body, words);
                 }
-        struct asked *it = served_ask(&served, "GET", "/v1/workloads?tenant=zebra&state=all",
+        struct asked *it = served_ask(&served, "GET", "/v1/workloads?tenant=zebra&state=all&why=true",
                                       headers[TENANT_ADMIN], NULL);
         assert_string_equal(it->body, "{\"workloads\":[]}");
 }
