@@ -39,7 +39,7 @@ json_t *view_workload(struct live *live, const struct object *object, bool full)
 /* Adds to it why it waits, or that it runs ("verdict", "summary"). To one that has ended nothing,
  * and to none when the time of `why` is over. */
 void view_add_why(const struct live *live, json_t *json, uint64_t id, struct why *why);
-/* Adds "nodes": the names of those that a live one is on, each once, in the order of its members. */
+/* Adds "nodes": the names of those that a live one is on, each once, in its members' order. */
 void view_add_nodes(const struct live *live, json_t *json, uint64_t id);
 /* What a workload may be in: first how it lives (view_state()), then how it ended
  * (ending_state()). */

@@ -70,10 +70,11 @@ static void work_is_listed_and_cut_to_the_width(void **state)
                  " 3  queued   It finds no room now.\n"
                  " 2  held     see berth explain 2\n"
                  " 1  running  n1, n2\n"},
-                {"{'workloads': [{'id': 3, 'state': 'queued', 'summary': 'It finds no room now.'}]}",
-                 40, "id  state   nodes, or why it waits\n 3  queued  It finds no room now.\n"},
-                {"{'workloads': [{'id': 3, 'state': 'queued', 'summary': 'It waits for 2 others.'}]}",
-                 36, "id  state   nodes, or why it waits\n 3  queued  It waits for 2 others.\n"},
+                {"{'workloads': [{'id': 3, 'state': 'queued', 'summary': 'It finds no room.'}]}",
+                 40, "id  state   nodes, or why it waits\n 3  queued  It finds no room.\n"},
+                {"{'workloads': [{'id': 3, 'state': 'queued', 'summary':"
+                 " '0 of 4 members find room now, on 5 nodes.'}]}", 40,
+                 "id  state   nodes, or why it waits\n 3  queued  0 of 4 members find room no…\n"},
                 {"{'workloads': [{'id': 3, 'state': 'queued'}]}", 80, "id  state\n 3  queued\n"},
                 {"{'workloads': []}", 80, "there is no such work\n"},
                 {"{}", 80, "there is no such work\n"},
