@@ -43,11 +43,13 @@ static bool is_wanted(const struct state *state, unsigned model)
         return wanted;
 }
 
-/* Less than a device in pieces is no matter, however little else is free. */
+/* Less than a device in pieces is no matter, however little else is free; nor is it one of pieces
+ * where all that is asked for would not find room on an empty node either. */
 static void look_at_fragments(struct alerts *alerts, int64_t now_ms)
 {
         const struct ledger *ledger = usage_ledger(alerts->live->usage);
         const struct model_table *models = core_models(alerts->live->core);
+        const struct state *state = core_state(alerts->live->core);
 
         for (unsigned m = 0; ledger && m < model_count(models); m++) {
                 uint64_t stranded = ledger_units_now(ledger, m, BUCKET_STRANDED);
@@ -57,8 +59,8 @@ static void look_at_fragments(struct alerts *alerts, int64_t now_ms)
                                               .tenant = "",
                                               .since_ms = now_ms,
                                               .wait_ms = alerts_rules(alerts)->hold_ms};
-                if (stranded < UNITS_DEVICE ||
-                    !is_wanted(core_state(alerts->live->core), m))
+                if (stranded < UNITS_DEVICE || !is_wanted(state, m) ||
+                    !ledger_can_be_used(ledger, state, m))
                         continue;
                 report.value = (int64_t)(stranded * 1000 / open);
                 say(&report, "%" PRId64 " %% of the free capacity of %s lies in pieces that no "

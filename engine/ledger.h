@@ -170,6 +170,11 @@ const struct ledger_row *ledger_rows(const struct ledger *ledger, uint32_t *ret_
 uint64_t ledger_units_now(const struct ledger *ledger, unsigned model, enum ledger_bucket bucket);
 uint64_t ledger_held_now(const struct ledger *ledger, unsigned model);
 
+/* Whether some standing shape has a place on some node of that model with nothing on it. If not,
+ * that what is free there is stranded says nothing of how it lies: all that is asked for of late is
+ * larger than those nodes are, or not for them. Goes through the nodes. */
+bool ledger_can_be_used(const struct ledger *ledger, const struct state *state, unsigned model);
+
 /* Names by their numbers in keys; numbers stay, and grow from 0 without a gap. */
 const char *ledger_tenant(const struct ledger *ledger, uint16_t tenant);
 const char *ledger_class(const struct ledger *ledger, uint16_t class);

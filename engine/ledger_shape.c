@@ -164,3 +164,47 @@ uint32_t ledger_usable(struct ledger *ledger, const struct state *state, uint32_
                 units += fill(state, &room, devices, count, ledger->order[model][i]);
         return units;
 }
+
+/* ---- nodes with nothing on them ---- */
+
+/* Whether what is asked of nodes tells them apart. */
+static bool are_alike(const struct node_desc *a, const struct node_desc *b)
+{
+        return a->model == b->model && a->devices == b->devices && a->plane == b->plane &&
+               a->labels == b->labels && a->cpu_milli == b->cpu_milli &&
+               a->ram_mib == b->ram_mib && a->disk_mib == b->disk_mib &&
+               a->network_mbit == b->network_mbit;
+}
+
+static bool fits_when_empty(const struct ledger *ledger, const struct state *state,
+                            const struct node_desc *desc)
+{
+        for (unsigned i = 0; i < ledger->shapes_count; i++) {
+                struct device_state devices[NODE_DEVICES_MAX] = {0};
+                struct node room = {.desc = *desc,
+                                    .cpu_free = desc->cpu_milli,
+                                    .ram_free = desc->ram_mib,
+                                    .disk_free = desc->disk_mib,
+                                    .network_free = desc->network_mbit};
+                room.desc.drained = false;
+                if (fill(state, &room, devices, desc->devices, ledger->shapes[i]) > 0)
+                        return true;
+        }
+        return false;
+}
+
+bool ledger_can_be_used(const struct ledger *ledger, const struct state *state, unsigned model)
+{
+        const struct node_desc *last = NULL;    /* nodes of one kind mostly stand in a row */
+
+        for (uint32_t n = 0; n < state->node_slots.high; n++) {
+                const struct node_desc *desc = &state->nodes[n].desc;
+                if (state->nodes[n].status == NODE_FREE_SLOT || desc->devices == 0 ||
+                    desc->model != model || (last && are_alike(last, desc)))
+                        continue;
+                if (fits_when_empty(ledger, state, desc))
+                        return true;
+                last = desc;
+        }
+        return false;
+}

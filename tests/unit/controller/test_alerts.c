@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "controller/alerts.h"
+#include "controller/usage.h"
+#include "engine/ledger.h"
 #include "store/log.h"
 #include "store/objects.h"
 #include "store/review.h"
@@ -229,6 +231,45 @@ static void an_agent_of_another_version_is_told(void **state)
         set_alerts("{agent_version: off, for: 5s}");    /* switched off, it is over */
         pass(20 * SECOND, 5 * SECOND);
         assert_null(firing(ALERT_AGENT_VERSION, "n1"));
+}
+
+static void submit(const char *name, const char *each)
+{
+        char text[400];
+        struct submitted submitted;
+        snprintf(text, sizeof text,
+                 "{kind: Workload, name: %s, tenant: web, each: {%s}, "
+                 "run: {command: [sleep, '60']}}", name, each);
+        if (world_submit(&world, text, NULL, &submitted) < 0)
+                fail_msg("%s", world.err.text);
+        world_settle(&world);
+}
+
+/* Nodes of four have three taken, and work of three or four leaves the rest of each; the node of
+ * two could not take such work if it were empty. */
+static void too_small_a_node_is_not_fragmented(void **state)
+{
+        (void)state;
+        char text[600];
+        snprintf(text, sizeof text,
+                 "%s  - {name: n4, plane: training, devices: {model: A100-40, count: 2}, cpu: 64,"
+                 " ram: 512Gi}\n", world_pool);
+        assert_int_equal(world_put_pool(&world, text), 0);
+        set_alerts("{stale_node: off, agent_version: off, memory_pressure: off, for: 5s}");
+        agents_speak();
+        json_decref(world_report(&world, "n4", "[]"));
+        for (unsigned j = 0; j < 3; j++)
+                submit(j == 0 ? "a" : j == 1 ? "b" : "c", "devices: 3, model: H100-80");
+        submit("any", "devices: 4");    /* waits */
+        pass(15 * SECOND, 5 * SECOND);
+        const struct ledger *ledger = usage_ledger(world.live.usage);
+        int number = model_find(world.models, "A100-40", NULL);
+        assert_int_equal(ledger_units_now(ledger, (unsigned)number, BUCKET_STRANDED),
+                         2 * UNITS_DEVICE);
+        assert_null(firing(ALERT_FRAGMENTATION, "A100-40"));
+        const struct alert *alert = firing(ALERT_FRAGMENTATION, "H100-80");
+        assert_non_null(alert);
+        assert_int_equal(alert->value, 1000);
 }
 
 /* 256 workloads: six are 23 thousandths, five 19, four 15. */
@@ -535,6 +576,7 @@ int main(void)
                 WORLD_TEST(a_queue_that_moves_breaks_no_promise),
                 WORLD_TEST(a_silent_node_fires_and_a_restart_leaves_it),
                 WORLD_TEST(an_agent_of_another_version_is_told),
+                WORLD_TEST(too_small_a_node_is_not_fragmented),
                 WORLD_TEST(a_share_that_hovers_is_one_alert),
                 WORLD_TEST(a_one_off_is_over_when_it_is_acknowledged),
                 WORLD_TEST(somebody_who_looks_after_it_is_known_after_a_crash),
