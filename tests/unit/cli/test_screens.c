@@ -154,6 +154,19 @@ static void what_a_server_says_cannot_move_the_cursor(void **state)
                      "{'id': '\\u001b', 'document': 'run: {command: [\\\"\\\\e[2J\\\"]}'}");
         check_has(text, "  command      ?[2J\n");
         free(text);
+        /* Nor turn the writing, nor begin a line of its own; C1 as UTF-8 is one byte to some. */
+        text = print(status_print_one, &status_command, "status 1", 80,
+                     "{'id': 1, 'name': 'a\\u009b2J', 'state': 'failed', 'reason': "
+                     "'\\u202eno\\u2069', 'last_stop': {'text': '\\u0085x\\u2028y'}}");
+        assert_string_equal(text, "1 a?2J: failed\n"
+                                  "  reason       ?no?\n"
+                                  "  last run     ?x?y\n");
+        free(text);
+        text = print(ask_print_notices, &notices_command, "notices", 80,
+                     "{'notices': [{'workload': 1, 'name': '\\u2067a', 'cause': 'x\\u009d', 'for': "
+                     "{'workload': 2, 'name': '\\u202db', 'tenant': 't'}}]}");
+        check_has(text, "1         ?a    x?     2 ?b of t\n");
+        free(text);
 }
 
 static void devices_that_look_alike_stand_in_one_line(void **state)
