@@ -1,5 +1,6 @@
-/* fuzz_fit.c - text made fit for a terminal, against a model over whole code points: what comes out
- * is UTF-8 without any that steers, the rest stands as it was, and a second time changes nothing. */
+/* fuzz_fit.c - text made fit for a terminal, against a model over whole code points: what comes
+ * out is UTF-8 without any that steers, the rest stands as it was, and a second time changes
+ * nothing. */
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>
