@@ -29,7 +29,7 @@
 #define DEVICES_MS    5000
 #define PRUNE_MS      60000
 #define CONTACT_MS    1000 /* how exactly a restarted agent knows of it */
-#define FAREWELL_MS   1000 /* to say how the last runs ended */
+#define FAREWELL_MS   10000 /* at most, until it is heard how the last runs ended */
 
 struct runs_time agent_now(void)
 {
@@ -205,6 +205,18 @@ static void wait_and_hear(struct agent *agent)
                 hear(agent);
 }
 
+/* Who hears of it no more learns it from the lease. */
+static void say_farewell(struct agent *agent)
+{
+        int64_t until_ms = time_lease_ms() + FAREWELL_MS;
+
+        agent->is_news = true;
+        agent_report(agent);
+        uint64_t last = agent->said;
+        while (agent->confirmed < last && !agent->is_failing && time_lease_ms() < until_ms)
+                wait_and_hear(agent);
+}
+
 static void loop(struct agent *agent)
 {
         while (!agent->is_stopping) {
@@ -222,9 +234,7 @@ static void loop(struct agent *agent)
                 wait_and_hear(agent);
                 tick(agent);
         }
-        agent_report(agent);
-        if (!agent->is_failing)
-                usleep(FAREWELL_MS * 1000);
+        say_farewell(agent);
 }
 
 /* ---- life ---- */

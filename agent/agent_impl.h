@@ -62,6 +62,7 @@ struct agent {
         struct exchange_checkpoint checkpoints[RUNS_MAX];
         struct run_key started[EXCHANGE_STARTED_MAX];
         int signals;                    /* signalfd */
+        uint64_t said, confirmed;       /* numbers of the newest report, and of one that was heard */
         bool is_news;                   /* the next report is to be said at once */
         bool is_stale;                  /* a report is due */
         bool is_failing;                /* the controller did not answer */

@@ -101,6 +101,7 @@ void agent_report(struct agent *agent)
         text_done(&text);
         if (number == 0)
                 return; /* out of memory: the next round tries again */
+        agent->said = number;
         for (size_t i = 0; i < agent->lives_count; i++)
                 if (agent->lives[i].has_checkpoint && agent->lives[i].checkpoint_report == 0)
                         agent->lives[i].checkpoint_report = number;
@@ -109,6 +110,7 @@ void agent_report(struct agent *agent)
 
 void agent_confirmed(struct agent *agent, uint64_t number)
 {
+        agent->confirmed = number;
         for (size_t i = 0; i < agent->lives_count; i++) {
                 struct live *live = &agent->lives[i];
                 if (!live->has_checkpoint || live->checkpoint_report == 0 ||

@@ -1,6 +1,7 @@
 #include "base/str.h"
 
 #include <assert.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -269,6 +270,54 @@ size_t str_cut(const char *text, size_t size, size_t size_max)
         return size_max;
 }
 
+/* The code point of a whole letter of `length` bytes. */
+static uint32_t rune_of(const unsigned char *bytes, size_t length)
+{
+        static const unsigned char masks[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+        uint32_t rune = bytes[0] & masks[length];
+
+        for (size_t i = 1; i < length; i++)
+                rune = rune << 6 | (bytes[i] & 0x3f);
+        return rune;
+}
+
+size_t str_letter(const char *text, size_t size, bool *ret_is_fit)
+{
+        static const struct {
+                uint32_t first, last;
+        } unfit[] = {
+                {0x00, 0x1f},     {0x7f, 0x9f},         /* C0, DEL and C1 */
+                {0x2028, 0x2029},                       /* separators of lines and paragraphs */
+                {0x202a, 0x202e}, {0x2066, 0x2069},     /* embeddings, overrides, isolates */
+        };
+        size_t length = utf8_length((const unsigned char *)text, size);
+        uint32_t rune = length ? rune_of((const unsigned char *)text, length) : 0;
+
+        *ret_is_fit = true;
+        for (size_t i = 0; i < sizeof unfit / sizeof unfit[0]; i++)
+                if (rune >= unfit[i].first && rune <= unfit[i].last)
+                        *ret_is_fit = false;
+        return length ? length : 1;
+}
+
+size_t str_make_fit(char *text, size_t size, bool has_lines)
+{
+        size_t used = 0;
+
+        for (size_t at = 0, length; at < size; at += length) {
+                bool is_fit;
+                length = str_letter(text + at, size - at, &is_fit);
+                if (is_fit || (has_lines && text[at] == '\n')) {
+                        memmove(text + used, text + at, length);
+                        used += length;
+                } else {
+                        text[used++] = '?';
+                }
+        }
+        text[used] = '\0';
+        return used;
+}
+
 const char *str_show(const char *text, char buf[STR_SHOW_MAX])
 {
         const size_t room = STR_SHOW_MAX - 1;
@@ -277,21 +326,13 @@ const char *str_show(const char *text, char buf[STR_SHOW_MAX])
         size_t end = is_cut ? room - strlen("...") : size;
         size_t used = 0;
         for (size_t at = 0; at < size;) {
-                const unsigned char *byte = (const unsigned char *)text + at;
-                size_t length = utf8_length(byte, size - at);
-                size_t step = length ? length : 1;
-                if (used + step > end)
+                bool is_fit;
+                size_t length = str_letter(text + at, size - at, &is_fit);
+                if (used + length > end)
                         break;
-                /* C0, DEL, C1: what could move a terminal's cursor. */
-                bool is_control = length == 1 ? *byte < 0x20 || *byte == 0x7f
-                                              : length == 2 && byte[0] == 0xc2 && byte[1] < 0xa0;
-                if (length == 0 || is_control) {
-                        buf[used++] = '?';
-                } else {
-                        memcpy(buf + used, byte, length);
-                        used += length;
-                }
-                at += step;
+                memcpy(buf + used, is_fit ? text + at : "?", is_fit ? length : 1);
+                used += is_fit ? length : 1;
+                at += length;
         }
         if (is_cut) {
                 memcpy(buf + used, "...", 3);

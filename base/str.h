@@ -50,8 +50,21 @@ const char *str_near_text(const struct str_near *near, char *buf, size_t size);
 const char *str_near(const char *const *names, size_t count, const char *wanted, char *buf,
                      size_t size);
 
-/* Makes foreign text fit for an error sentence: writes at most STR_SHOW_MAX - 1 bytes, control
- * bytes and broken UTF-8 as '?', a long text cut with "...". Returns `buf`. */
+/* ---- somebody's text, made fit for a terminal ----
+ *
+ * What a terminal would obey instead of showing it, or by which it would show what stands around in
+ * another order, is not fit: C0 and C1 controls, DEL, line and paragraph separators, overrides,
+ * embeddings and isolates of the writing's direction; and broken UTF-8. '?' stands in its place. */
+
+/* The letter at `text`, of which `size` (1 or more) bytes are left: how many of them it takes. */
+size_t str_letter(const char *text, size_t size, bool *ret_is_fit);
+
+/* Makes `size` bytes and the NUL behind them fit, in place; with `has_lines` line breaks stay.
+ * Returns the new size, which is no larger. */
+size_t str_make_fit(char *text, size_t size, bool has_lines);
+
+/* For an error sentence: writes at most STR_SHOW_MAX - 1 bytes, a long text cut with "...". Returns
+ * `buf`. */
 #define STR_SHOW_MAX 64
 const char *str_show(const char *text, char buf[STR_SHOW_MAX]);
 

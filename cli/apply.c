@@ -60,8 +60,9 @@ static void print_put(const struct document *document, const struct kind *kind,
         kind->changes((struct text_of){before->body, before->size},
                       (struct text_of){document->body.bytes, document->body.size}, stdout);
         for (size_t i = 0; i < json_array_size(warnings); i++) {
-                const char *warning = json_string_value(json_array_get(warnings, i));
-                printf("warning: %s\n", warning ? warning : "?");
+                fputs("warning: ", stdout);
+                json_in_put_words(json_array_get(warnings, i), stdout);
+                fputc('\n', stdout);
         }
 }
 

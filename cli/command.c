@@ -167,6 +167,15 @@ static int take_action(const struct command *command, struct command_call *call,
         return 0;
 }
 
+bool command_ends_with(const struct command *command, enum exit_code code)
+{
+        const struct command_option *option = command->options;
+
+        while (option->name && strcmp(option->name, "wait") != 0)
+                option++;
+        return code != EXIT_UNDONE || option->name;
+}
+
 static int check_arguments(const struct command_call *call, struct err *err)
 {
         const struct command *command = call->command;

@@ -123,6 +123,10 @@ bool command_option_repeats(const struct command_option *option);
 bool command_option_goes(const struct command *command, const struct command_option *option,
                          const char *action);
 
+/* Whether help says that it may end with that code: what is of --wait goes with those that have
+ * it. */
+bool command_ends_with(const struct command *command, enum exit_code code);
+
 /* Finds the command, parses, runs. argv[0] is the program. The exit code. */
 int command_main(int argc, char **argv);
 

@@ -81,10 +81,12 @@ static void option_line(const struct command_option *option, FILE *file)
         fprintf(file, "  %-*s %s\n", LEFT_WIDTH, left, option->help);
 }
 
-static void put_exit_codes(FILE *file)
+static void put_exit_codes(const struct command *command, FILE *file)
 {
         fputs("\nexit status:\n", file);
-#define X(name, code, help) fprintf(file, "  %-4d %s\n", code, help);
+#define X(name, code, help)                             \
+        if (command_ends_with(command, code))           \
+                fprintf(file, "  %-4d %s\n", code, help);
         EXIT_CODES(X)
 #undef X
 }
@@ -101,7 +103,7 @@ void command_help(const struct command *command, FILE *file)
         if (command->details[0])
                 fprintf(file, "\n%s", command->details);
         if (command->is_live)
-                put_exit_codes(file);
+                put_exit_codes(command, file);
 }
 
 void command_list(FILE *file)

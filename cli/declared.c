@@ -27,14 +27,14 @@ static void print_change(const json_t *answer, FILE *file)
         const json_t *workloads = json_object_get(answer, "workloads");
         const char *change = json_in_text(answer, "change");
         bool is_dry = json_in_flag(answer, "dry_run");
-        char name[JSON_IN_MAX], tenant[JSON_IN_MAX];
+        char name[JSON_IN_MAX], tenant[JSON_IN_MAX], show[STR_SHOW_MAX];
 
         fprintf(file, "%s of %s ", json_in_clean(answer, "name", name),
                 json_in_clean(answer, "tenant", tenant));
         if (str_equal(change, "none"))
                 fputs("is as the document says", file);
         else
-                fprintf(file, "%s %s", is_dry ? "would be" : "is", change);
+                fprintf(file, "%s %s", is_dry ? "would be" : "is", str_show(change, show));
         if (json_array_size(workloads) > 0) {
                 fputs(": ", file);
                 print_ids(workloads, true, file);

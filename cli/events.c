@@ -66,8 +66,9 @@ static void put_json(const struct sse_event *event, const json_t *data)
 static void put_line(const struct sse_event *event, const json_t *data)
 {
         json_t *other = data ? NULL : json_string(event->data);
+        char id[STR_SHOW_MAX], name[STR_SHOW_MAX];
 
-        printf("%s  %-20s  ", event->id, event->name);
+        printf("%s  %-20s  ", str_show(event->id, id), str_show(event->name, name));
         json_in_put_words(data ? data : other, stdout);
         fputc('\n', stdout);
         json_decref(other);

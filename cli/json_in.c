@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "cli/words.h"
 
 #define DEPTH_MAX 3
@@ -36,41 +37,33 @@ bool json_in_has(const json_t *object, const char *key)
 struct words {
         char *buf;      /* NULL: into the file */
         size_t used;
+        bool is_full;   /* a letter found no room: nothing comes behind it */
         FILE *file;
 };
 
-/* A byte of a character that is not its first one. */
-static bool is_inner(char byte)
+static void add_letter(struct words *words, const char *letter, size_t length)
 {
-        return ((unsigned char)byte & 0xc0) == 0x80;
-}
-
-static bool is_control(char byte)
-{
-        return (unsigned char)byte < 0x20 || byte == 0x7f;
-}
-
-static void put(const char *text, FILE *file)
-{
-        for (; *text; text++)
-                fputc(is_control(*text) ? '?' : *text, file);
+        if (!words->buf) {
+                fwrite(letter, 1, length, words->file);
+                return;
+        }
+        words->is_full = words->is_full || words->used + length > JSON_IN_MAX - 1;
+        if (words->is_full)
+                return;
+        memcpy(words->buf + words->used, letter, length);
+        words->used += length;
+        words->buf[words->used] = '\0';
 }
 
 static void add(struct words *words, const char *text)
 {
-        if (!words->buf) {
-                put(text, words->file);
-                return;
+        size_t size = strlen(text);
+
+        for (size_t at = 0, length; at < size; at += length) {
+                bool is_fit;
+                length = str_letter(text + at, size - at, &is_fit);
+                add_letter(words, is_fit ? text + at : "?", is_fit ? length : 1);
         }
-        for (; *text && words->used < JSON_IN_MAX - 1; text++)
-                words->buf[words->used++] = is_control(*text) ? '?' : *text;
-        /* Not within a character of several bytes. */
-        if (is_inner(*text)) {
-                while (words->used > 0 && is_inner(words->buf[words->used - 1]))
-                        words->used--;
-                words->used -= words->used > 0;
-        }
-        words->buf[words->used] = '\0';
 }
 
 static bool says_nothing(const json_t *value)
@@ -149,7 +142,9 @@ const char *json_in_clean(const json_t *object, const char *key, char buf[JSON_I
 
 void json_in_put(const json_t *object, const char *key, FILE *file)
 {
-        put(json_in_text(object, key), file);
+        struct words words = {.file = file};
+
+        add(&words, json_in_text(object, key));
 }
 
 double json_in_decimal(const json_t *object, const char *key)

@@ -19,15 +19,17 @@ bool json_in_flag(const json_t *object, const char *key);
 double json_in_decimal(const json_t *object, const char *key);
 bool json_in_has(const json_t *object, const char *key); /* there, and not null */
 
+/* Texts that follow are made fit for a terminal: base/str.h says what becomes '?'. */
+
 /* The member as one reads it: a text as it is, "17", "yes", {"a": 1, "b": 2} as "a 1, b 2", a list
- * as "a, b"; of an object, what is empty is left out. Control bytes become '?'; cut at JSON_IN_MAX.
- * "" for null. Returns `buf`. */
+ * as "a, b"; of an object, what is empty is left out. Cut between letters at JSON_IN_MAX. "" for
+ * null. Returns `buf`. */
 const char *json_in_words(const json_t *object, const char *key, char buf[JSON_IN_MAX]);
 /* The same of a whole value, not cut. */
 void json_in_put_words(const json_t *value, FILE *file);
-/* A text made fit for a terminal: control bytes become '?'; cut. Returns `buf`. */
+/* A text; cut. Returns `buf`. */
 const char *json_in_clean(const json_t *object, const char *key, char buf[JSON_IN_MAX]);
-/* Prints it whole, as fit for a terminal. */
+/* Prints it whole. */
 void json_in_put(const json_t *object, const char *key, FILE *file);
 /* "3.4 h" of a number of milliseconds; "" when it is absent. Returns `buf`. */
 const char *json_in_span(const json_t *object, const char *key, char buf[JSON_IN_MAX]);

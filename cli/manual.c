@@ -132,13 +132,16 @@ static void put_option(const struct command_option *option, FILE *file)
         fputc('\n', file);
 }
 
-static void put_exit_codes(FILE *file)
+/* NULL: of the whole program. */
+static void put_exit_codes(const struct command *command, FILE *file)
 {
         fputs(".SH EXIT STATUS\n", file);
-#define X(name, code, help) \
-        fprintf(file, ".TP\n\\fB%d\\fR\n", code); \
-        put_text(help, file); \
-        fputc('\n', file);
+#define X(name, code, help)                                     \
+        if (!command || command_ends_with(command, code)) {     \
+                fprintf(file, ".TP\n\\fB%d\\fR\n", code);      \
+                put_text(help, file);                           \
+                fputc('\n', file);                              \
+        }
         EXIT_CODES(X)
 #undef X
 }
@@ -167,7 +170,7 @@ static int put_command(const struct command *command, FILE *file, struct err *er
                 fputs(".SH DESCRIPTION\n", file);
         put_details(command->details, file);
         if (command->is_live)
-                put_exit_codes(file);
+                put_exit_codes(command, file);
         fputs(".SH SEE ALSO\nberth(1)\n", file);
         return 0;
 }
@@ -224,7 +227,7 @@ static void put_program(FILE *file)
                         fputc('\n', file);
                 }
         }
-        put_exit_codes(file);
+        put_exit_codes(NULL, file);
         put_pairs("ENVIRONMENT", environment, ARRAY_LEN(environment), file);
         put_pairs("FILES", files, ARRAY_LEN(files), file);
 }

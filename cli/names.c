@@ -80,14 +80,17 @@ struct offer {
         struct text text;
 };
 
-/* One that a shell can put on a line: no option, no blank or control byte in it. */
+/* One that a shell can put on a line: no option, no blank or control in it. */
 static bool is_fit(const char *name)
 {
         if (!name[0] || name[0] == '-')
                 return false;
-        for (; *name; name++)
-                if ((unsigned char)*name <= ' ' || *name == 0x7f)
+        for (size_t at = 0, size = strlen(name), length; at < size; at += length) {
+                bool is_fit;
+                length = str_letter(name + at, size - at, &is_fit);
+                if (!is_fit || name[at] == ' ')
                         return false;
+        }
         return true;
 }
 

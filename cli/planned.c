@@ -176,8 +176,9 @@ int planned_print(const char *what, const char *name, const json_t *answer,
         fprintf(file, "%s %s: %s %s revision %s\n", what, name, whole, is_dry ? "would be" : "is",
                 json_in_words(answer, "revision", revision));
         for (size_t i = 0; i < json_array_size(warnings); i++) {
-                const char *warning = json_string_value(json_array_get(warnings, i));
-                fprintf(file, "warning: %s\n", warning ? warning : "?");
+                fputs("warning: ", file);
+                json_in_put_words(json_array_get(warnings, i), file);
+                fputc('\n', file);
         }
         return stops ? print_stops(stops, talk, file, err) : 0;
 }

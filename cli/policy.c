@@ -1,7 +1,6 @@
 #include "cli/policy.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/doc.h"
 #include "base/err.h"
@@ -135,18 +134,13 @@ static int run_check(const struct command_call *call, struct job *job, struct er
 
 static int show_diff(const struct job *job, struct err *err)
 {
-        char *text = NULL;
-        size_t size = 0;
-        FILE *file = open_memstream(&text, &size);
+        struct screen_page page;
+        int rc = screen_page_open(&page, err);
 
-        if (!file)
-                return err_set(err, ERR_NOMEM, "out of memory");
-        policy_print_diff(job->policies[0], job->policies[1], job->models, file);
-        int rc = fclose(file) == 0 ? 0 : err_set(err, ERR_NOMEM, "out of memory");
-        if (rc == 0)
-                screen_put_wrapped(text, size, screen_look().width, stdout);
-        free(text);
-        return rc;
+        if (rc < 0)
+                return rc;
+        policy_print_diff(job->policies[0], job->policies[1], job->models, page.file);
+        return screen_page_put(&page, screen_look().width, stdout, err);
 }
 
 static int run_diff(const struct command_call *call, struct job *job, struct err *err)

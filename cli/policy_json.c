@@ -19,7 +19,7 @@ static json_t *amounts(const struct tenancy *tenancy, const struct model_table *
                     (d >= DIM_SLICES && d >= DIM_SLICES + tenancy->profiles_count))
                         continue;
                 (void)json_object_set_new(
-                        json, policy_dimension_text(tenancy, models, d, name),
+                        json, policy_dimension_key(tenancy, models, d, name),
                         json_string(policy_amount_text(d, of[d], amount)));
         }
         return json;

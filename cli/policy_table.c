@@ -129,7 +129,7 @@ static int print_block(const struct printer *printer, uint32_t first, uint32_t l
         for (unsigned c = 0; c < printer->columns_count; c++)
                 grid_column(
                         grid,
-                        policy_dimension_text(tenancy, printer->models, printer->columns[c], title),
+                        policy_dimension_key(tenancy, printer->models, printer->columns[c], title),
                         true);
         grid_column(grid, "weight", true);
         grid_column(grid, "lend", false);

@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/str.h"
@@ -198,6 +199,23 @@ void screen_put_wrapped(const char *text, size_t size, size_t width, FILE *file)
                 text += length;
                 size -= length;
         }
+}
+
+int screen_page_open(struct screen_page *ret_page, struct err *err)
+{
+        *ret_page = (struct screen_page){0};
+        ret_page->file = open_memstream(&ret_page->text, &ret_page->size);
+        return ret_page->file ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+}
+
+int screen_page_put(struct screen_page *page, size_t width, FILE *file, struct err *err)
+{
+        bool is_whole = fclose(page->file) == 0;
+
+        if (is_whole)
+                screen_put_wrapped(page->text, page->size, width, file);
+        free(page->text);
+        return is_whole ? 0 : err_set(err, ERR_NOMEM, "out of memory");
 }
 
 /* Whether `next` is more of what `line` says: not another command below one that is shown. */

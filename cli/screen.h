@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+struct err;
+
 struct screen {
         size_t width;           /* columns; SCREEN_WIDE: no terminal, nothing needs to be cut */
         size_t height;          /* lines; 0: no terminal */
@@ -51,6 +53,16 @@ void screen_put_wrapped(const char *text, size_t size, size_t width, FILE *file)
 /* Writes one line of fields with two blanks between them, broken there, and goes on `hang` columns
  * deep. Tones in it take no columns. It is terminated, as is what screen_put_wrapped() gets. */
 void screen_put_row(const char *text, size_t size, size_t hang, size_t width, FILE *file);
+
+/* A page that is written as it comes, and then wrapped as a whole. */
+struct screen_page {
+        FILE *file;             /* write here */
+        char *text;
+        size_t size;
+};
+int screen_page_open(struct screen_page *ret_page, struct err *err);   /* 0 or -ERR_NOMEM */
+/* Puts what was written, by screen_put_wrapped(), and frees the page. 0 or -ERR_NOMEM. */
+int screen_page_put(struct screen_page *page, size_t width, FILE *file, struct err *err);
 
 /* In a text that was laid out by hand: what goes on below a line of more than `width` columns is
  * put behind it, in place, so that screen_put_wrapped() leaves no short lines. A paragraph goes on

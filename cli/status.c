@@ -109,12 +109,14 @@ static int print_live(const json_t *answer, const struct talk *talk, FILE *file,
                           file, err);
 }
 
-static void put_line(const json_t *workload, const struct talk *talk, FILE *file)
+/* `named`: what has its name. */
+static void put_line(const json_t *workload, const json_t *named, const struct talk *talk,
+                     FILE *file)
 {
         char id[JSON_IN_MAX], name[JSON_IN_MAX], state[JSON_IN_MAX], summary[JSON_IN_MAX];
         enum tone tone = screen_state_tone(json_in_text(workload, "state"));
 
-        json_in_clean(workload, "name", name);
+        json_in_clean(named, "name", name);
         fprintf(file, "%s%s%s: %s%s%s", json_in_words(workload, "id", id), name[0] ? " " : "", name,
                 screen_on(&talk->screen, tone), json_in_clean(workload, "state", state),
                 screen_off(&talk->screen, tone));
@@ -129,9 +131,9 @@ int status_print_line(const json_t *answer, const struct talk *talk, FILE *file,
 
         (void)err;
         if (!list)
-                put_line(answer, talk, file);
+                put_line(answer, answer, talk, file);
         for (size_t i = 0; i < json_array_size(list); i++)
-                put_line(json_array_get(list, i), talk, file);
+                put_line(json_array_get(list, i), answer, talk, file);
         return 0;
 }
 

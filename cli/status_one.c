@@ -66,6 +66,18 @@ static void put_eta(const json_t *workload, FILE *file)
                 put_field(file, "expected", "no reliable estimate");
 }
 
+/* One that is longer than a page needs ends with "...". Returns `buf`. */
+static const char *shown(const char *text, char buf[JSON_IN_MAX])
+{
+        static const char more[] = "...";
+        size_t size = strlen(text), room = JSON_IN_MAX - sizeof more;
+        size_t length = str_cut(text, size, room);
+
+        snprintf(buf, JSON_IN_MAX, "%.*s%s", (int)length, text, length < size ? more : "");
+        (void)str_make_fit(buf, strlen(buf), false);
+        return buf;
+}
+
 /* The document is there as it was submitted: YAML, or JSON, which is YAML too. */
 static void put_command(const json_t *workload, FILE *file)
 {
@@ -77,15 +89,15 @@ static void put_command(const json_t *workload, FILE *file)
         const struct doc_node *run = doc_get(doc_root(doc, 0), "run");
         const struct doc_node *command = doc_get(run, "command");
         const struct doc_node *workdir = doc_get(run, "workdir");
-        char show[STR_SHOW_MAX];
+        char buf[JSON_IN_MAX];
         if (doc_length(command) > 0)
                 fprintf(file, "  %-12s", "command");
         DOC_EACH(word, command)
-                fprintf(file, " %s", doc_raw(word) ? str_show(doc_raw(word), show) : "?");
+                fprintf(file, " %s", doc_raw(word) ? shown(doc_raw(word), buf) : "?");
         if (doc_length(command) > 0)
                 fputc('\n', file);
         if (workdir && doc_raw(workdir))
-                put_field(file, "workdir", str_show(doc_raw(workdir), show));
+                put_field(file, "workdir", shown(doc_raw(workdir), buf));
         doc_free(doc);
 }
 
@@ -174,7 +186,8 @@ static int put_runs(const json_t *workload, const struct talk *talk, FILE *file,
                            talk->screen.width, file, err);
 }
 
-int status_print_one(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
+/* All but the tables. */
+static void put_lines(const json_t *answer, const struct talk *talk, FILE *file)
 {
         static const struct {
                 const char *key, *title;
@@ -203,6 +216,18 @@ int status_print_one(const json_t *answer, const struct talk *talk, FILE *file, 
         put_times(answer, file);
         put_eta(answer, file);
         put_command(answer, file);
-        int rc = put_places(answer, talk, file, err);
+}
+
+int status_print_one(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
+{
+        struct screen_page page;
+        int rc = screen_page_open(&page, err);
+
+        if (rc < 0)
+                return rc;
+        put_lines(answer, talk, page.file);
+        rc = screen_page_put(&page, talk->screen.width, file, err);
+        if (rc == 0)
+                rc = put_places(answer, talk, file, err);
         return rc < 0 ? rc : put_runs(answer, talk, file, err);
 }

@@ -1,8 +1,6 @@
 /* What a submission would come to: when, on which terms, at which price. */
 #include <inttypes.h>
-#include <stdlib.h>
 
-#include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/json_in.h"
@@ -193,17 +191,11 @@ static void put_all(const json_t *answer, FILE *file)
 
 int submit_print_dry(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
 {
-        char *text = NULL;
-        size_t size = 0;
-        FILE *memory = open_memstream(&text, &size);
+        struct screen_page page;
+        int rc = screen_page_open(&page, err);
 
-        if (memory)
-                put_all(answer, memory);
-        if (!memory || fclose(memory) != 0) {
-                free(text);
-                return err_set(err, ERR_NOMEM, "out of memory");
-        }
-        screen_put_wrapped(text, size, talk->screen.width, file);
-        free(text);
-        return 0;
+        if (rc < 0)
+                return rc;
+        put_all(answer, page.file);
+        return screen_page_put(&page, talk->screen.width, file, err);
 }

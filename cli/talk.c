@@ -255,6 +255,7 @@ int talk_parse(struct talk *talk, const struct client_answer *answer, json_t **r
 
         if (!value) {
                 talk->code = EXIT_NO_ANSWER;
+                (void)str_make_fit(error.text, strlen(error.text), false);
                 return err_set(err, ERR_IO, "%s answered what is no JSON (%s); is berthd there?",
                                talk->place.url, error.text);
         }
@@ -342,7 +343,8 @@ int talk_show_text(const struct command_call *call, struct text *path)
         if (rc == 0 && talk_is_json(&talk))
                 talk_put(&answer, stdout);
         else if (rc == 0)
-                screen_put_wrapped(answer.body, answer.size, talk.screen.width, stdout);
+                screen_put_wrapped(answer.body, str_make_fit(answer.body, answer.size, true),
+                                   talk.screen.width, stdout);
         client_answer_done(&answer);
         text_done(path);
         return talk_close(&talk, rc, &err);

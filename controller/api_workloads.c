@@ -334,6 +334,8 @@ static void act_on(struct call *call, struct work *work,
         json = json_object();
         work = works_find(core_works(call->live->core), id);
         view_set(json, "id", json_integer((json_int_t)id));
+        if (work)
+                view_set(json, "name", json_string(work->name));
         view_set(json, "state",
                  json_string(work ? view_state(call->live, work) : "cancelled"));
         api_commit(call, act, 200, json);

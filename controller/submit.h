@@ -23,9 +23,9 @@ struct submission {
         uint32_t count;                 /* workloads that it comes to */
 };
 
-/* Reads a document of `who`, JSON or YAML. A tenant that they may not see, and one that is none, are
- * -ERR_NOT_FOUND in the same words, before anything is held against the policy: its sentences name
- * tenants. (`who` NULL: whoever sees all.)
+/* Reads a document of `who`, JSON or YAML. A tenant that they may not see, and one that is none,
+ * are -ERR_NOT_FOUND in the same words, before anything is held against the policy: its sentences
+ * name tenants. (`who` NULL: whoever sees all.)
  * 0, -ERR_INPUT, -ERR_RANGE, -ERR_NOT_FOUND, -ERR_FULL, -ERR_NOMEM with file:line. */
 int submission_read(struct core *core, const char *text, size_t size, bool is_json,
                     const struct who *who, struct submission *ret_submission, struct err *err);

@@ -22,7 +22,7 @@ static json_t *amounts_of(struct live *live, const uint64_t *amounts)
                     (d >= DIM_SLICES && d >= DIM_SLICES + tenancy->profiles_count))
                         continue;
                 view_set(json,
-                    policy_dimension_text(tenancy, core_models(live->core), d, name),
+                    policy_dimension_key(tenancy, core_models(live->core), d, name),
                     json_string(policy_amount_text(d, amounts[d], amount)));
         }
         return json;

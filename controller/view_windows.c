@@ -45,7 +45,7 @@ static json_t *reservation_row(struct live *live, const struct reservation *rese
         for (unsigned m = 0; m < reservation->models_count; m++) {
                 unsigned dimension = reservation->models[m];
                 char name[POLICY_TEXT_MAX];
-                policy_dimension_text(tenancy, core_models(live->core), dimension, name);
+                policy_dimension_key(tenancy, core_models(live->core), dimension, name);
                 view_set(devices, name, view_devices(reservation->units[m]));
                 view_set(held, name,
                          view_devices(*account_held(accounts, reservation->tenant, dimension)));

@@ -318,9 +318,13 @@ int client_prepare(struct client *client, const struct client_request *request,
 
 int client_failed(const struct client *client, CURLcode code, struct err *err)
 {
-        const char *text = client->curl_text[0] ? client->curl_text : curl_easy_strerror(code);
+        const char *said = client->curl_text[0] ? client->curl_text : curl_easy_strerror(code);
+        char shown[CURL_ERROR_SIZE];
+        const char *text = shown;
         const char *where = client->socket_path ? client->socket_path : client->url;
 
+        snprintf(shown, sizeof shown, "%s", said);
+        (void)str_make_fit(shown, strlen(shown), false);        /* it may quote a certificate */
         switch ((int)code) {
         case CURLE_OUT_OF_MEMORY:
                 return err_set(err, ERR_NOMEM, "out of memory");

@@ -76,7 +76,8 @@ int client_call(struct client *client, const struct client_request *request,
 void client_header(const struct client *client, const char *name, char *ret_value, size_t size);
 bool client_header_u64(const struct client *client, const char *name, uint64_t *ret_value);
 
-/* 0 when the status is 2xx; else the problem's own sentence and the code nearest to it. */
+/* 0 when the status is 2xx; else the problem's own sentence, made fit for a terminal (base/str.h),
+ * and the code nearest to it. */
 int client_check(const struct client_answer *answer, struct err *err);
 
 /* Follows a stream of events from behind `last_id` ("": from where the server begins), over as many

@@ -140,8 +140,11 @@ int client_check(const struct client_answer *answer, struct err *err)
         enum err_code code = code_of(answer->status);
         json_t *problem = json_loadb(answer->body, answer->size, 0, NULL);
         const char *detail = json_string_value(json_object_get(problem, "detail"));
-        int rc = detail ? err_set(err, code, "%s", detail)
+        size_t size = detail ? str_cut(detail, strlen(detail), sizeof err->text - 1) : 0;
+        int rc = detail ? err_set(err, code, "%.*s", (int)size, detail)
                         : err_set(err, code, "the server answered %u", answer->status);
+        if (err)
+                (void)str_make_fit(err->text, strlen(err->text), false);
         json_decref(problem);
         return rc;
 }

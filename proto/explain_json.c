@@ -94,7 +94,7 @@ static json_t *gates(const struct explanation *it, const struct explain_names *n
                         rc = json_object_update_new(
                                 entry, json_pack("{s:o, s:s, s:o, s:o, s:o}", "of",
                                                  tenant_name(gate->tenant, names), "counted",
-                                                 policy_dimension_text(tenancy_of(names),
+                                                 policy_dimension_key(tenancy_of(names),
                                                                        names->state->models,
                                                                        gate->dimension, text),
                                                  "used", amount(g, gate->dimension, gate->used),

@@ -42,7 +42,11 @@ void policy_doc_free(struct policy_doc *policy);        /* NULL is fine */
 
 /* Texts for tables and sentences; each returns `buf`. */
 #define POLICY_TEXT_MAX 96
-/* "H100-80", "any model", "jobs", "slices of 3g.40gb" */
+/* As a key or a title, where it is the document's word: "H100-80", "any", "jobs", "slices of
+ * 3g.40gb". */
+const char *policy_dimension_key(const struct tenancy *tenancy, const struct model_table *models,
+                                 unsigned dimension, char buf[POLICY_TEXT_MAX]);
+/* The same in a sentence, where "any" is "any model". */
 const char *policy_dimension_text(const struct tenancy *tenancy, const struct model_table *models,
                                   unsigned dimension, char buf[POLICY_TEXT_MAX]);
 /* "8", "0.5", "40 GiB", "none", "unlimited"; devices, cores and counts without their unit. */

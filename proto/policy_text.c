@@ -4,20 +4,27 @@
 #include "engine/units.h"
 #include "proto/policy_doc.h"
 
-const char *policy_dimension_text(const struct tenancy *tenancy, const struct model_table *models,
-                                  unsigned dimension, char buf[POLICY_TEXT_MAX])
+const char *policy_dimension_key(const struct tenancy *tenancy, const struct model_table *models,
+                                 unsigned dimension, char buf[POLICY_TEXT_MAX])
 {
         if (dimension < MODELS_MAX)
                 snprintf(buf, POLICY_TEXT_MAX, "%s",
                          dimension < model_count(models) ? model_get(models, dimension)->name
                                                          : "unknown model");
-        else if (dimension == DIM_ANY)
-                snprintf(buf, POLICY_TEXT_MAX, "any model");
         else if (dimension >= DIM_SLICES)
                 snprintf(buf, POLICY_TEXT_MAX, "slices of %s",
                          tenancy->profiles[dimension - DIM_SLICES]);
         else
                 snprintf(buf, POLICY_TEXT_MAX, "%s", dimension_word(dimension));
+        return buf;
+}
+
+const char *policy_dimension_text(const struct tenancy *tenancy, const struct model_table *models,
+                                  unsigned dimension, char buf[POLICY_TEXT_MAX])
+{
+        if (dimension != DIM_ANY)
+                return policy_dimension_key(tenancy, models, dimension, buf);
+        snprintf(buf, POLICY_TEXT_MAX, "any model");
         return buf;
 }
 

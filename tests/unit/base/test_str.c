@@ -163,6 +163,7 @@ static void shown_text_is_safe_and_short(void **state)
                 {"\xc3", "?"},
                 {"gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f"},
                 {"\xc2\x9b" "31m", "?31m"},              /* a C1 control */
+                {"\u202egpj.exe", "?gpj.exe"},           /* would be shown from right to left */
         };
         char buf[STR_SHOW_MAX];
         for (size_t i = 0; i < ARRAY_LEN(rows); i++)
@@ -183,6 +184,34 @@ static void shown_text_is_safe_and_short(void **state)
                 memcpy(text + i, "\xe2\x82\xac", 4);
         str_show(text, buf);
         assert_true(str_is_utf8(buf, strlen(buf), NULL));
+}
+
+static void text_is_made_fit_for_a_terminal(void **state)
+{
+        (void)state;
+        static const struct { const char *text; bool has_lines; const char *fit; } rows[] = {
+                {"", false, ""},
+                {"plain, gr\u00fc\u00df\u20ac\U0001f600", false, "plain, gr\u00fc\u00df\u20ac\U0001f600"},
+                {"a\nb\tc\x1b]0;x\a", false, "a?b?c?]0;x?"},
+                {"a\nb\r\n\tc\n", true, "a\nb?\n?c\n"},
+                {"\x1f\x20\x7e\x7f", false, "?\x20\x7e?"},
+                {"\xc2\x80.\xc2\x9f.\u00a0", false, "?.?.\u00a0"},
+                {"\u2027\u2028\u2029\u202a\u202e\u202f", false, "\u2027????\u202f"},
+                {"\u2065\u2066\u2069\u206a", false, "\u2065??\u206a"},
+                {"\u05e9\u05dc\u200f, \u0627", false, "\u05e9\u05dc\u200f, \u0627"},
+                {"a\x9b" "1m\xe2\x82", true, "a?1m??"}, /* alone: a C1 control of eight bits */
+                {"\xed\xa0\x80\xf4\x90\x80\x80", false, "???????"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                char text[64];
+                strcpy(text, rows[i].text);
+                size_t size = str_make_fit(text, strlen(text), rows[i].has_lines);
+                assert_string_equal(text, rows[i].fit);
+                assert_int_equal(size, strlen(text));
+        }
+        char zeros[] = "a\0b";
+        assert_int_equal(str_make_fit(zeros, 3, true), 3);
+        assert_string_equal(zeros, "a?b");
 }
 
 static void utf8_is_checked_strictly(void **state)
@@ -245,6 +274,7 @@ int main(void)
                 cmocka_unit_test(near_names_are_listed),
                 cmocka_unit_test(near_names_fit_their_buffer),
                 cmocka_unit_test(shown_text_is_safe_and_short),
+                cmocka_unit_test(text_is_made_fit_for_a_terminal),
                 cmocka_unit_test(a_cut_tears_no_letter),
                 cmocka_unit_test(utf8_is_checked_strictly),
         };

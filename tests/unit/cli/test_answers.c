@@ -109,6 +109,16 @@ static void get_workloads(struct http_exchange *exchange, const struct route_mat
                 answer(exchange, "{\"workloads\":[{\"id\":17,\"state\":\"queued\"}]}");
 }
 
+/* As it quotes what somebody wrote. */
+static void get_explain(struct http_exchange *exchange, const struct route_match *match, void *arg)
+{
+        static const char text[] = "HELD  by ana:\n  \x1b]0;x\a\xc2\x9b" "2J\u202eno\r\n";
+
+        (void)match;
+        (void)arg;
+        http_answer(exchange, 200, "text/plain", text, sizeof text - 1);
+}
+
 /* The number is the document's name. */
 static void post_workload(struct http_exchange *exchange, const struct route_match *match,
                           void *arg)
@@ -182,6 +192,8 @@ static void get_events(struct http_exchange *exchange, const struct route_match 
                 sse_write(&text, id, "allocated", "{\"workload\":17,\"node\":\"gpu-01\"}");
         if (seen < 4)
                 sse_write(&text, 4, "alert_raised", long_event());
+        if (seen == 4)
+                sse_write(&text, 5, "hold_\xc2\x9bset", "{\"reason\":\"\\u001b[2J\u202eno\"}");
         struct http_stream *stream = http_stream_open(exchange, SSE_TYPE, stream_closed, NULL);
         http_stream_push(stream, text.bytes, text.size);
         text_done(&text);
@@ -325,6 +337,7 @@ static const struct route table[] = {
         {HTTP_POST, "/v1/workloads", "postWorkload", post_workload, NULL},
         {HTTP_GET, "/v1/workloads", "getWorkloads", get_workloads, NULL},
         {HTTP_GET, "/v1/workloads/{id}", "getWorkload", get_workload, NULL},
+        {HTTP_GET, "/v1/workloads/{id}/explain", "getExplain", get_explain, NULL},
         {HTTP_GET, "/v1/workloads/{id}/logs", "getLogs", get_logs, NULL},
         {HTTP_POST, "/v1/workloads/{id}/preempt", "postPreempt", post_preempt, NULL},
         {HTTP_GET, "/v1/events", "getEvents", get_events, NULL},
@@ -529,6 +542,17 @@ static void events_end_when_they_are_all_there(void **state)
         mem_free(out);
 }
 
+static void what_others_wrote_steers_no_terminal(void **state)
+{
+        (void)state;
+        static const struct child_row rows[] = {
+                {"explain 7", 0, "HELD  by ana:\n  ?]0;x??2J?no?\n", ""},
+                {"events --after 4", 0, "5  hold_?set             reason ?[2J?no\n", ""},
+                {"events --after 4 --json", 0, "\"reason\":\"\\u001B[2J\u202eno\"", ""},
+        };
+        check_rows(rows, ARRAY_LEN(rows), folder);
+}
+
 static void other_calls_print_what_was_answered(void **state)
 {
         (void)state;
@@ -702,6 +726,7 @@ int main(void)
                 cmocka_unit_test(logs_are_read_piece_by_piece),
                 cmocka_unit_test(logs_are_of_one_run_or_go_on_with_the_next),
                 cmocka_unit_test(events_end_when_they_are_all_there),
+                cmocka_unit_test(what_others_wrote_steers_no_terminal),
                 cmocka_unit_test(other_calls_print_what_was_answered),
                 cmocka_unit_test(an_old_server_is_not_asked_why),
                 cmocka_unit_test(a_lost_answer_is_asked_for_with_the_same_key),

@@ -1,6 +1,7 @@
 #include "tests/unit/cli/child.h"
 
 #include "base/doc.h"
+#include "cli/manual.h"
 
 #define WORDS_MAX 12
 
@@ -240,6 +241,38 @@ static void as_many_arguments_as_fit_and_no_more(void **state)
         check_has(err.text, "more than 256 arguments");
 }
 
+/* ---- help ---- */
+
+static void only_what_can_wait_has_the_exit_code_of_waiting(void **state)
+{
+        (void)state;
+        size_t waiting = 0;
+
+        for (const struct command *const *each = commands; *each; each++) {
+                const struct command_option *option = (*each)->options;
+                char *help = NULL, *page = NULL;
+                size_t size;
+                while (option->name && strcmp(option->name, "wait") != 0)
+                        option++;
+                waiting += option->name != NULL;
+                FILE *file = open_memstream(&help, &size);
+                command_help(*each, file);
+                fclose(file);
+                file = open_memstream(&page, &size);
+                assert_int_equal(manual_write(*each, file, NULL), 0);
+                fclose(file);
+                assert_int_equal(strstr(help, "\n  6    of --wait: ") != NULL,
+                                 option->name != NULL);
+                assert_int_equal(strstr(page, "\\fB6\\fR\nof \\-\\-wait: ") != NULL,
+                                 option->name != NULL);
+                assert_int_equal(strstr(help, "\n  5    nobody answered") != NULL,
+                                 (*each)->is_live);
+                free(help);
+                free(page);
+        }
+        assert_int_equal(waiting, 1);           /* submit */
+}
+
 /* ---- the whole program, in a child ---- */
 
 static void the_program_says_what_it_is(void **state)
@@ -351,6 +384,7 @@ int main(void)
                 cmocka_unit_test(an_option_that_may_be_repeated_keeps_all_its_values),
                 cmocka_unit_test(what_stands_behind_two_dashes_is_left_alone),
                 cmocka_unit_test(as_many_arguments_as_fit_and_no_more),
+                cmocka_unit_test(only_what_can_wait_has_the_exit_code_of_waiting),
                 cmocka_unit_test(the_program_says_what_it_is),
                 cmocka_unit_test(a_replay_prints_tables_or_nothing_but_json),
                 cmocka_unit_test(an_interrupt_ends_it_cleanly),

@@ -59,6 +59,23 @@ static void the_table_shows_what_comes_out(void **state)
         policy_doc_free(policy);
 }
 
+static void all_models_together_have_the_documents_word_in_tables(void **state)
+{
+        (void)state;
+        struct policy_doc *policy = decode("kind: Policy\npreset: equal\n"
+                                           "tenants:\n  web: {limit: {any: 4, T4: 2}}\n");
+        char *text = printed(policy, 200);
+        json_t *value = policy_json(policy, models);
+        char *json = json_dumps(value, JSON_COMPACT);
+
+        check_has(text, "tenant     T4    any  weight");
+        check_has(json, "\"limit\":{\"T4\":\"2\",\"any\":\"4\"}");
+        json_decref(value);
+        free(json);
+        free(text);
+        policy_doc_free(policy);
+}
+
 static void no_line_of_words_is_wider_than_asked(void **state)
 {
         (void)state;
@@ -388,6 +405,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_table_shows_what_comes_out),
+                cmocka_unit_test(all_models_together_have_the_documents_word_in_tables),
                 cmocka_unit_test(no_line_of_words_is_wider_than_asked),
                 cmocka_unit_test(many_tenants_are_all_printed),
                 cmocka_unit_test(each_change_is_a_sentence),

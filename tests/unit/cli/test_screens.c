@@ -122,6 +122,33 @@ static void one_is_shown_with_all_that_is_known(void **state)
         free(text);
 }
 
+static void long_lines_of_a_page_are_broken(void **state)
+{
+        (void)state;
+        char json[1200], word[300];
+        memset(word, 'w', sizeof word);
+        snprintf(json, sizeof json,
+                 "{'id': 1, 'name': 'w', 'state': 'queued', 'summary': 'It waits for 8 devices of a "
+                 "node in which nothing else runs.', 'last_stop': {'text': 'It was preempted for 2 "
+                 "big of web, which was promised them.'}, 'document': 'run: {command: [sh, -c, "
+                 "exec python train.py --seed 17 --lr 0.1, \\u00fc%.299s], workdir: "
+                 "/a/path/of/just/seventy/letters/which/stays/whole/as/it/is/part/of/a/page}'}",
+                 word);
+        char *text = print(status_print_one, &status_command, "status 1", 60, json);
+        check_has(text, "1 w: queued\n"
+                        "  It waits for 8 devices of a node in which nothing else\n"
+                        "  runs.\n"
+                        "  last run     It was preempted for 2 big of web, which was\n"
+                        "               promised them.\n"
+                        "  expected     no reliable estimate\n"
+                        "  command      sh -c exec python train.py --seed 17 --lr 0.1\n"
+                        "               \u00fcww");
+        check_has(text, "www...\n");
+        check_has(text, "/a/path/of/just/seventy/letters/which/stays/whole/as/it/is/part/of/a/"
+                        "page\n");
+        free(text);
+}
+
 /* The first run of work that runs says nothing new. */
 static void runs_are_listed_once_one_has_ended(void **state)
 {
@@ -166,6 +193,19 @@ static void what_a_server_says_cannot_move_the_cursor(void **state)
         text = print(status_print_one, &status_command, "status 1", 80,
                      "{'id': '\\u001b', 'document': 'run: {command: [\\\"\\\\e[2J\\\"]}'}");
         check_has(text, "  command      ?[2J\n");
+        free(text);
+        /* Nor turn the writing, nor begin a line of its own; C1 as UTF-8 is one byte to some. */
+        text = print(status_print_one, &status_command, "status 1", 80,
+                     "{'id': 1, 'name': 'a\\u009b2J', 'state': 'failed', 'reason': "
+                     "'\\u202eno\\u2069', 'last_stop': {'text': '\\u0085x\\u2028y'}}");
+        assert_string_equal(text, "1 a?2J: failed\n"
+                                  "  reason       ?no?\n"
+                                  "  last run     ?x?y\n");
+        free(text);
+        text = print(ask_print_notices, &notices_command, "notices", 80,
+                     "{'notices': [{'workload': 1, 'name': '\\u2067a', 'cause': 'x\\u009d', 'for': "
+                     "{'workload': 2, 'name': '\\u202db', 'tenant': 't'}}]}");
+        check_has(text, "1         ?a    x?     2 ?b of t\n");
         free(text);
 }
 
@@ -477,6 +517,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(work_is_listed_and_cut_to_the_width),
                 cmocka_unit_test(one_is_shown_with_all_that_is_known),
+                cmocka_unit_test(long_lines_of_a_page_are_broken),
                 cmocka_unit_test(runs_are_listed_once_one_has_ended),
                 cmocka_unit_test(what_a_server_says_cannot_move_the_cursor),
                 cmocka_unit_test(devices_that_look_alike_stand_in_one_line),

@@ -112,7 +112,7 @@ static void json_holds_what_the_record_holds(void **state)
         assert_int_equal(explain_json(&it, &names, &text, &err), 0);
         check_has(text, "\"verdict\":\"WAIT_QUOTA\"");
         check_has(text, "{\"gate\":\"LIMIT\",\"passed\":false,\"of\":\"lab\",\"counted\":"
-                        "\"any model\",\"used\":4,\"limit\":4,\"after\":6}");
+                        "\"any\",\"used\":4,\"limit\":4,\"after\":6}");
         free(text);
         struct viewer red = {.tenant = tenant("lab/red")};
         assert_int_equal(explain_view(&it, pool, red, &err), 0);

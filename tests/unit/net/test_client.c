@@ -141,6 +141,17 @@ static void a_problem_s_sentence_becomes_the_error(void **state)
         struct client_answer other = {.status = 502, .body = html, .size = 6};
         assert_int_equal(client_check(&other, &err), -ERR_IO);
         assert_string_equal(err.text, "the server answered 502");
+        /* A sentence that quotes somebody's text, and is too long: fit for a terminal, not torn. */
+        char odd[2 * sizeof err.text] = "{\"detail\": \"\\u001b[2J\\u009b\\n\u202e";
+        while (strlen(odd) < sizeof err.text + 20)
+                strcat(odd, "\u20ac");
+        strcat(odd, "\"}");
+        other.body = odd;
+        other.size = strlen(odd);
+        assert_int_equal(client_check(&other, &err), -ERR_IO);
+        assert_memory_equal(err.text, "?[2J???\u20ac", 7 + 3);
+        assert_string_equal(err.text + strlen(err.text) - 3, "\u20ac");
+        assert_int_equal(client_check(&other, NULL), -ERR_IO);
         client_free(client);
         assert_true(world_stop(world));
 }
