@@ -30,7 +30,7 @@ static const char details[] =
         "  berth alerts --all --kind stale_node\n"
         "  berth alerts ack 17 --reason \"the rack is being moved\"\n";
 
-static const char *amount_of(const json_t *alert, const char *key, char buf[JSON_IN_MAX])
+static void put_amount(const json_t *alert, const char *key, char buf[JSON_IN_MAX])
 {
         const char *measure = json_in_text(alert, "measure");
 
@@ -40,29 +40,21 @@ static const char *amount_of(const json_t *alert, const char *key, char buf[JSON
                          json_number_value(json_object_get(alert, key)));
         else if (str_equal(measure, "ms"))
                 json_in_span(alert, key, buf);
-        return buf;
 }
 
-/* Rows as one reads them: amounts in words, and who looks after it. */
-static json_t *rows_of(const json_t *answer)
+/* As one reads it: amounts in words, and who looks after it. */
+static void add_words(json_t *row)
 {
-        json_t *rows = json_array(), *alert;
         char value[JSON_IN_MAX], threshold[JSON_IN_MAX];
-        size_t at;
+        const char *state = json_in_has(row, "resolved")       ? "over"
+                            : json_in_has(row, "acknowledged") ? "acknowledged"
+                                                               : "firing";
 
-        json_array_foreach(json_object_get(answer, "alerts"), at, alert) {
-                json_t *row = json_copy(alert);
-                bool is_over = json_in_has(alert, "resolved");
-                const char *state = is_over ? "over"
-                                    : json_in_has(alert, "acknowledged") ? "acknowledged"
-                                                                         : "firing";
-                json_object_set_new(row, "is", json_string(state));
-                json_object_set_new(row, "value", json_string(amount_of(alert, "value", value)));
-                json_object_set_new(row, "threshold",
-                                    json_string(amount_of(alert, "threshold", threshold)));
-                json_array_append_new(rows, row);
-        }
-        return rows;
+        put_amount(row, "value", value);
+        put_amount(row, "threshold", threshold);
+        json_object_set_new(row, "is", json_string(state));
+        json_object_set_new(row, "value", json_string(value));
+        json_object_set_new(row, "threshold", json_string(threshold));
 }
 
 int alerts_print(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
@@ -74,13 +66,9 @@ int alerts_print(const json_t *answer, const struct talk *talk, FILE *file, stru
                 {"value", "value", LISTING_NUMBER},   {"threshold", "threshold", LISTING_NUMBER},
                 {"text", "what", LISTING_CUT},        {0},
         };
-        json_t *rows = rows_of(answer);
-        int rc = rows ? listing_print(rows, columns, 1, "nothing needs anybody's attention",
-                                      &talk->screen, file, err)
-                      : err_set(err, ERR_NOMEM, "out of memory");
 
-        json_decref(rows);
-        return rc;
+        return listing_print_with(json_object_get(answer, "alerts"), add_words, columns, 1,
+                                  "nothing needs anybody's attention", &talk->screen, file, err);
 }
 
 void alerts_print_line(const json_t *counts, const struct talk *talk, FILE *file)

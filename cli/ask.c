@@ -210,11 +210,10 @@ static const char tenants_details[] =
         "  berth tenants\n"
         "  berth tenants --tenant research\n";
 
-/* A row, with "12.5 of 5000 h a month, 3 of 10 h a day of H100-80". */
-static json_t *with_budget(const json_t *row)
+/* "12.5 of 5000 h a month, 3 of 10 h a day of H100-80". */
+static void add_budget(json_t *row)
 {
         const json_t *budgets = json_object_get(row, "budgets");
-        json_t *copy = json_copy((json_t *)(uintptr_t)row);
         char per[JSON_IN_MAX], of[JSON_IN_MAX];
         struct text text = {0};
 
@@ -227,9 +226,8 @@ static json_t *with_budget(const json_t *row)
                          is_any ? "" : of);
         }
         if (text.size > 0)
-                json_object_set_new(copy, "budget", json_string(text.bytes));
+                json_object_set_new(row, "budget", json_string(text.bytes));
         text_done(&text);
-        return copy;
 }
 
 int ask_print_tenants(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
@@ -248,15 +246,8 @@ int ask_print_tenants(const json_t *answer, const struct talk *talk, FILE *file,
                 {0},
         };
 
-        json_t *rows = json_array(), *row;
-        size_t at;
-
-        json_array_foreach(json_object_get(answer, "tenants"), at, row)
-                json_array_append_new(rows, with_budget(row));
-        int rc = listing_print(rows, columns, 1, "there is no tenant that you may see",
-                               &talk->screen, file, err);
-        json_decref(rows);
-        return rc;
+        return listing_print_with(json_object_get(answer, "tenants"), add_budget, columns, 1,
+                                  "there is no tenant that you may see", &talk->screen, file, err);
 }
 
 static int run_tenants(const struct command_call *call)
@@ -293,11 +284,10 @@ static const char notices_details[] =
         "examples:\n"
         "  berth notices\n";
 
-/* A row, with "17 sft of web (class critical)", or "work of another tenant (class critical)". */
-static json_t *with_whom(const json_t *row)
+/* "17 sft of web (class critical)", or "work of another tenant (class critical)". */
+static void add_whom(json_t *row)
 {
         const json_t *other = json_object_get(row, "for");
-        json_t *copy = json_copy((json_t *)(uintptr_t)row);
         char id[JSON_IN_MAX], name[JSON_IN_MAX], tenant[JSON_IN_MAX], class[JSON_IN_MAX];
         struct text text = {0};
 
@@ -310,9 +300,8 @@ static json_t *with_whom(const json_t *row)
         if (json_in_has(other, "class"))
                 text_add(&text, " (class %s)", json_in_clean(other, "class", class));
         if (text.size > 0)
-                json_object_set_new(copy, "whom", json_string(text.bytes));
+                json_object_set_new(row, "whom", json_string(text.bytes));
         text_done(&text);
-        return copy;
 }
 
 int ask_print_notices(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
@@ -326,15 +315,9 @@ int ask_print_notices(const json_t *answer, const struct talk *talk, FILE *file,
                 {"whom", "for", LISTING_TEXT},
                 {0},
         };
-        json_t *rows = json_array(), *row;
-        size_t at;
 
-        json_array_foreach(json_object_get(answer, "notices"), at, row)
-                json_array_append_new(rows, with_whom(row));
-        int rc = listing_print(rows, columns, 1, "no work has been told to stop", &talk->screen,
-                               file, err);
-        json_decref(rows);
-        return rc;
+        return listing_print_with(json_object_get(answer, "notices"), add_whom, columns, 1,
+                                  "no work has been told to stop", &talk->screen, file, err);
 }
 
 static int run_notices(const struct command_call *call)

@@ -1,5 +1,7 @@
 #include "cli/listing.h"
 
+#include <stdint.h>
+
 #include "cli/grid.h"
 #include "cli/json_in.h"
 
@@ -41,4 +43,27 @@ int listing_print(const json_t *list, const struct listing_column *columns, size
                         put_cell(grid, json_array_get(list, i), column);
         }
         return grid_finish(grid, NULL, screen->width, file, err);
+}
+
+int listing_print_with(const json_t *list, listing_add *add, const struct listing_column *columns,
+                       size_t fixed, const char *empty, const struct screen *screen, FILE *file,
+                       struct err *err)
+{
+        json_t *rows = json_array();
+        const json_t *it;
+        size_t at;
+        int rc = rows ? 0 : grid_no_memory(err);
+
+        json_array_foreach(list, at, it) {
+                json_t *row = json_copy((json_t *)(uintptr_t)it);
+                if (json_array_append_new(rows, row) < 0) {
+                        rc = grid_no_memory(err);
+                        break;
+                }
+                add(row);
+        }
+        if (rc == 0)
+                rc = listing_print(rows, columns, fixed, empty, screen, file, err);
+        json_decref(rows);
+        return rc;
 }

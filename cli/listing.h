@@ -22,3 +22,9 @@ struct listing_column {
 /* `fixed` as of grid.h; `empty` is said where the list is empty, or is none. 0 or -ERR_NOMEM. */
 int listing_print(const json_t *list, const struct listing_column *columns, size_t fixed,
                   const char *empty, const struct screen *screen, FILE *file, struct err *err);
+
+/* The same; to a copy of each row `add` first adds what is put together from its members. */
+typedef void listing_add(json_t *row);
+int listing_print_with(const json_t *list, listing_add *add, const struct listing_column *columns,
+                       size_t fixed, const char *empty, const struct screen *screen, FILE *file,
+                       struct err *err);

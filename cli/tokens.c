@@ -349,29 +349,24 @@ static int run_make(const struct command_call *call)
 
 /* ---- list, revoke ---- */
 
+static void add_expired(json_t *row)
+{
+        if (json_in_flag(row, "expired"))
+                json_object_set_new(row, "is", json_string("expired"));
+}
+
 int tokens_print(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
 {
         static const struct listing_column columns[] = {
                 {"id", "id", LISTING_TEXT},           {"principal", "principal", LISTING_TEXT},
                 {"role", "role", LISTING_TEXT},       {"tenant", "tenant", LISTING_TEXT},
-                {"node", "node", LISTING_TEXT},
-                {"is", "is", LISTING_TEXT},
+                {"node", "node", LISTING_TEXT},       {"is", "is", LISTING_TEXT},
                 {"expires", "expires", LISTING_TEXT}, {"made", "made", LISTING_TEXT},
                 {"made_by", "by", LISTING_TEXT},      {0},
         };
-        json_t *rows = json_array(), *row;
-        size_t at;
 
-        json_array_foreach(json_object_get(answer, "tokens"), at, row) {
-                json_t *copy = json_copy(row);
-                if (json_in_flag(row, "expired"))
-                        json_object_set_new(copy, "is", json_string("expired"));
-                json_array_append_new(rows, copy);
-        }
-        int rc = listing_print(rows, columns, 1, "there is no token that you may see",
-                               &talk->screen, file, err);
-        json_decref(rows);
-        return rc;
+        return listing_print_with(json_object_get(answer, "tokens"), add_expired, columns, 1,
+                                  "there is no token that you may see", &talk->screen, file, err);
 }
 
 static int run_list(const struct command_call *call)
