@@ -38,39 +38,39 @@ static const char details[] =
 
 /* ---- the table ---- */
 
-/* A row, with its nodes, or why it has none. What waits and was not explained (there may be much of
- * it) says how to ask. */
-static json_t *with_why(const json_t *row, bool is_asked)
+/* Its nodes, or why it has none. */
+static void add_why(json_t *row)
 {
-        json_t *copy = json_copy((json_t *)(uintptr_t)row);
-        const json_t *nodes = json_object_get(row, "nodes");
         const char *state = json_in_text(row, "state");
         bool waits = str_equal(state, "queued") || str_equal(state, "held");
-        char id[JSON_IN_MAX], text[JSON_IN_MAX + 32];
 
-        if (json_array_size(nodes) > 0) {
-                json_object_set(copy, "why", json_object_get(row, "nodes"));
-        } else if (waits && json_in_has(row, "summary")) {
-                json_object_set(copy, "why", json_object_get(row, "summary"));
-        } else if (waits && is_asked) {
-                (void)snprintf(text, sizeof text, "see berth explain %s",
-                               json_in_words(row, "id", id));
-                json_object_set_new(copy, "why", json_string(text));
-        }
-        return copy;
+        if (json_array_size(json_object_get(row, "nodes")) > 0)
+                json_object_set(row, "why", json_object_get(row, "nodes"));
+        else if (waits && json_in_has(row, "summary"))
+                json_object_set(row, "why", json_object_get(row, "summary"));
 }
 
-static json_t *with_reasons(const json_t *list)
+/* What waits and was not explained (there may be much of it) says how to ask. */
+static void add_why_or_way(json_t *row)
 {
-        json_t *rows = json_array(), *row;
-        bool is_asked = false;
-        size_t at;
+        const char *state = json_in_text(row, "state");
+        char id[JSON_IN_MAX], text[JSON_IN_MAX + 32];
 
-        json_array_foreach((json_t *)(uintptr_t)list, at, row)
-                is_asked |= json_in_has(row, "summary") || json_in_has(row, "nodes");
-        json_array_foreach((json_t *)(uintptr_t)list, at, row)
-                json_array_append_new(rows, with_why(row, is_asked));
-        return rows;
+        add_why(row);
+        if (json_in_has(row, "why") || (!str_equal(state, "queued") && !str_equal(state, "held")))
+                return;
+        (void)snprintf(text, sizeof text, "see berth explain %s", json_in_words(row, "id", id));
+        json_object_set_new(row, "why", json_string(text));
+}
+
+/* Whether the server knows the question. */
+static bool says_why(const json_t *list)
+{
+        for (size_t i = 0; i < json_array_size(list); i++)
+                if (json_in_has(json_array_get(list, i), "summary") ||
+                    json_in_has(json_array_get(list, i), "nodes"))
+                        return true;
+        return false;
 }
 
 static int print_list(const json_t *answer, const char *empty, const struct talk *talk, FILE *file,
@@ -89,11 +89,10 @@ static int print_list(const json_t *answer, const char *empty, const struct talk
                 {"why", "nodes, or why it waits", LISTING_CUT},
                 {0},
         };
-        json_t *rows = with_reasons(json_object_get(answer, "workloads"));
-        int rc = listing_print(rows, columns, 2, empty, &talk->screen, file, err);
+        const json_t *list = json_object_get(answer, "workloads");
 
-        json_decref(rows);
-        return rc;
+        return listing_print_with(list, says_why(list) ? add_why_or_way : add_why, columns, 2,
+                                  empty, &talk->screen, file, err);
 }
 
 int status_print_list(const json_t *answer, const struct talk *talk, FILE *file, struct err *err)
