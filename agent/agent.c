@@ -205,7 +205,7 @@ static void wait_and_hear(struct agent *agent)
                 hear(agent);
 }
 
-/* Who hears of it no more learns it from the lease. */
+/* Who hears of it no more learns it from the lease. Whom nobody has heard yet, nobody waits for. */
 static void say_farewell(struct agent *agent)
 {
         int64_t until_ms = time_lease_ms() + FAREWELL_MS;
@@ -213,7 +213,8 @@ static void say_farewell(struct agent *agent)
         agent->is_news = true;
         agent_report(agent);
         uint64_t last = agent->said;
-        while (agent->confirmed < last && !agent->is_failing && time_lease_ms() < until_ms)
+        while (agent->confirmed > 0 && agent->confirmed < last && !agent->is_failing &&
+               time_lease_ms() < until_ms)
                 wait_and_hear(agent);
 }
 

@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/time.h"
 
 #define CPU_PERIOD_US 100000
 #define DEPTH_MAX     8
@@ -140,11 +141,11 @@ static void hand_down(const char *group)
 
 /* Who has ended is still in it for a moment: while it is torn down, and after nobody lists it any
  * more. */
-static void remove_group(const char *group, int wait_ms)
+static void remove_group(const char *group, int64_t until_ms)
 {
         const struct timespec pause = {.tv_nsec = LOOK_AGAIN_MS * 1000000};
 
-        for (int ms = 0; rmdir(group) < 0 && errno == EBUSY && ms < wait_ms; ms += LOOK_AGAIN_MS)
+        while (rmdir(group) < 0 && errno == EBUSY && time_monotonic_ms() < until_ms)
                 (void)nanosleep(&pause, NULL);
 }
 
@@ -190,8 +191,9 @@ void cage_close(const char *root)
         if (has_cages(root))
                 return;
         snprintf(beside, sizeof beside, "%s/" SUPERVISORS, root);
-        remove_group(beside, LEAVE_ALL_MS);
-        remove_group(root, LEAVE_MS);
+        int64_t until_ms = time_monotonic_ms() + LEAVE_ALL_MS;
+        remove_group(beside, until_ms);
+        remove_group(root, until_ms);
 }
 
 const char *cage_limits(const char *root, char ret_limits[CAGE_LIMITS_MAX])
@@ -347,7 +349,7 @@ bool cage_is_empty(const char *cage)
         return count == 0;
 }
 
-static void remove_below(const char *cage, unsigned depth)
+static void remove_below(const char *cage, unsigned depth, int64_t until_ms)
 {
         char path[CAGE_PATH_MAX + 256];
         DIR *dir = depth < DEPTH_MAX ? opendir(cage) : NULL;
@@ -356,14 +358,14 @@ static void remove_below(const char *cage, unsigned depth)
                 if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
                         continue;
                 if (snprintf(path, sizeof path, "%s/%s", cage, entry->d_name) < CAGE_PATH_MAX)
-                        remove_below(path, depth + 1);
+                        remove_below(path, depth + 1, until_ms);
         }
         if (dir)
                 closedir(dir);
-        remove_group(cage, LEAVE_MS);
+        remove_group(cage, until_ms);
 }
 
 void cage_remove(const char *cage)
 {
-        remove_below(cage, 0);
+        remove_below(cage, 0, time_monotonic_ms() + LEAVE_MS);
 }

@@ -41,6 +41,10 @@ int durable_write(const char *path, const char *bytes, size_t size, mode_t mode,
                 rc = durable_sync_folder(dirname(folder), err);
         } else if (rc == 0) {
                 rc = err_set(err, ERR_NOMEM, "out of memory");
+        } else if (rc == -ERR_NOT_FOUND) {
+                rc = -ERR_IO;           /* its folder: nothing that a caller could go without */
+                if (err)
+                        err->code = ERR_IO;
         }
         mem_free(folder);
         return rc;

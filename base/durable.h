@@ -10,7 +10,7 @@
 struct err;
 
 /* Writes beside the file, syncs, renames, and syncs the folder. `mode` is exact, whatever the
- * umask. 0, -ERR_NOT_FOUND (its folder), -ERR_IO, -ERR_NOMEM. */
+ * umask. 0, -ERR_IO, -ERR_NOMEM. */
 int durable_write(const char *path, const char *bytes, size_t size, mode_t mode, struct err *err);
 
 /* The names in the folder are on the disk. 0, -ERR_IO. */

@@ -9,15 +9,19 @@
 
 #include "base/err.h"
 
-static void give_fds(const struct spawn *spawn, posix_spawn_file_actions_t *actions)
+static int give_fds(const struct spawn *spawn, posix_spawn_file_actions_t *actions)
 {
-        for (unsigned n = 0; n < spawn->fds_count; n++) {
+        int system = 0;
+
+        for (unsigned n = 0; n < spawn->fds_count && system == 0; n++) {
                 if (spawn->fds[n] == SPAWN_NO_FD)
-                        posix_spawn_file_actions_addopen(actions, (int)n, "/dev/null", O_RDWR, 0);
+                        system = posix_spawn_file_actions_addopen(actions, (int)n, "/dev/null",
+                                                                  O_RDWR, 0);
                 else
-                        posix_spawn_file_actions_adddup2(actions, spawn->fds[n], (int)n);
+                        system = posix_spawn_file_actions_adddup2(actions, spawn->fds[n], (int)n);
         }
-        posix_spawn_file_actions_addclosefrom_np(actions, (int)spawn->fds_count);
+        return system ? system
+                      : posix_spawn_file_actions_addclosefrom_np(actions, (int)spawn->fds_count);
 }
 
 int spawn_program(const struct spawn *spawn, pid_t *ret_pid, struct err *err)
@@ -33,13 +37,15 @@ int spawn_program(const struct spawn *spawn, pid_t *ret_pid, struct err *err)
         sigfillset(&all);
         if (posix_spawn_file_actions_init(&actions) != 0 || posix_spawnattr_init(&attributes) != 0)
                 return err_set(err, ERR_NOMEM, "out of memory");
-        give_fds(spawn, &actions);
+        int system = give_fds(spawn, &actions);
         posix_spawnattr_setsigmask(&attributes, &none);
         posix_spawnattr_setsigdefault(&attributes, &all);
         if (spawn->new_session)
                 flags |= POSIX_SPAWN_SETSID;
         posix_spawnattr_setflags(&attributes, flags);
-        int system = posix_spawn(ret_pid, spawn->program, &actions, &attributes, argv, spawn->envp);
+        if (system == 0)
+                system = posix_spawn(ret_pid, spawn->program, &actions, &attributes, argv,
+                                     spawn->envp);
         posix_spawn_file_actions_destroy(&actions);
         posix_spawnattr_destroy(&attributes);
         if (system != 0)

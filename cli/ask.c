@@ -220,7 +220,7 @@ static void add_budget(json_t *row)
         for (size_t b = 0; b < json_array_size(budgets); b++) {
                 const json_t *budget = json_array_get(budgets, b);
                 bool is_any = str_equal(json_in_clean(budget, "of", of), "any");
-                text_add(&text, "%s%.6g of %.6g h a %s%s%s", b ? ", " : "",
+                text_add(&text, "%s%.12g of %.12g h a %s%s%s", b ? ", " : "",
                          json_in_decimal(budget, "used"), json_in_decimal(budget, "device_hours"),
                          json_in_clean(budget, "per", per), is_any ? "" : " of ",
                          is_any ? "" : of);

@@ -190,8 +190,7 @@ static int list_row(void *arg, const struct object *object, struct err *err)
         listing->last_id = object->id;
         if (listing->why && object->ended_ms == 0) {
                 view_add_why(listing->call->live, row, object->id, listing->why);
-                if (why_has_time(listing->why))
-                        view_add_nodes(listing->call->live, row, object->id);
+                view_add_nodes(listing->call->live, row, object->id);
         }
         (void)json_array_append_new(listing->rows, row);
         return 0;

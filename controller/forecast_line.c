@@ -79,6 +79,10 @@ static void add_sentence(const char *sentence, struct text *text)
         size_t size = strlen(sentence);
 
         (void)str_is_utf8(sentence, size, &size);
+        if (size == 0) {
+                text_add(text, "it is not known why");
+                return;
+        }
         for (size_t n = 0; n < size; n++)
                 line[n] = is_control(sentence[n]) ? '?' : sentence[n];
         text_add_bytes(text, line, size);
@@ -93,7 +97,7 @@ void forecast_answer_write(int rc, const struct forecast *forecast, const struct
                 return;
         }
         text_add(text, "%s", none);
-        add_sentence(why->text[0] ? why->text : "it is not known why", text);
+        add_sentence(why->text, text);
         text_add(text, "\n");
 }
 

@@ -45,7 +45,6 @@ json_t *view_time(int64_t ms)
         return ms == 0 ? json_null() : json_string(view_time_text(ms, text));
 }
 
-/* To a thousandth, rounded. */
 json_t *view_device_hours(uint64_t device_ms)
 {
         char text[32];
@@ -56,6 +55,7 @@ json_t *view_device_hours(uint64_t device_ms)
         return json_string(text);
 }
 
+/* To a thousandth, rounded. */
 json_t *view_devices(uint64_t units)
 {
         uint64_t milli = (units * 1000 + UNITS_DEVICE / 2) / UNITS_DEVICE;
@@ -266,17 +266,21 @@ void view_add_nodes(const struct live *live, json_t *json, uint64_t id)
         uint32_t slot = state_workload(state, id), at;
         json_t *seen = json_object(), *turned = json_array(), *nodes = json_array();
 
+        /* The newest member is the first of the list. */
+
         for (at = slot == NONE ? NONE : state->workloads[slot].first_member; at != NONE;
              at = state->members[at].next) {
                 const struct node_desc *desc = &state->nodes[state->members[at].node].desc;
-                const char *name = vocab_name_text(state->vocab, desc->name);
-                if (json_object_get(seen, name))
-                        continue;
-                view_set(seen, name, json_true());
-                (void)json_array_append_new(turned, json_string(name));
+                (void)json_array_append_new(turned,
+                                            json_string(vocab_name_text(state->vocab, desc->name)));
         }
-        for (size_t n = json_array_size(turned); n-- > 0;)
-                (void)json_array_append(nodes, json_array_get(turned, n));
+        for (size_t n = json_array_size(turned); n-- > 0;) {
+                json_t *name = json_array_get(turned, n);
+                if (json_object_get(seen, json_string_value(name)))
+                        continue;
+                view_set(seen, json_string_value(name), json_true());
+                (void)json_array_append(nodes, name);
+        }
         json_decref(seen);
         json_decref(turned);
         view_set(json, "nodes", nodes);

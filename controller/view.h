@@ -36,8 +36,8 @@ json_t *view_device_hours(uint64_t device_ms);
 /* A workload, live or ended, from its row (whose texts are not kept). With `full` its places, its
  * runs and its document. */
 json_t *view_workload(struct live *live, const struct object *object, bool full);
-/* Adds to it why it waits, or that it runs ("verdict", "summary"). To one that has ended nothing,
- * and to none when the time of `why` is over. */
+/* Adds to it why it waits, or that it runs ("verdict", "summary"). To one that has ended nothing;
+ * when the time of `why` is over, to what waits only if it is like one explained before. */
 void view_add_why(const struct live *live, json_t *json, uint64_t id, struct why *why);
 /* Adds "nodes": the names of those that a live one is on, each once, in its members' order. */
 void view_add_nodes(const struct live *live, json_t *json, uint64_t id);

@@ -126,7 +126,8 @@ bool why_add(struct why *why, uint32_t slot, json_t *row)
 {
         const struct known *known = find(why, slot);
 
-        if (!known && why_has_time(why))
+        /* That work has its place is said without looking for one. */
+        if (!known && (why_has_time(why) || why->state->workloads[slot].members_placed > 0))
                 known = explain_one(why, slot);
         if (!known)
                 return false;

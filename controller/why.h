@@ -28,6 +28,6 @@ void why_free(struct why *why);                         /* NULL is fine */
 void why_set_time(struct why *why, int64_t time_ms);
 bool why_has_time(const struct why *why);               /* some of it is left */
 
-/* Sets "verdict" and "summary" of the row of a live workload, by its slot. False: the time is over,
- * and nothing alike was explained before. */
+/* Sets "verdict" and "summary" of the row of a live workload, by its slot. False: it waits, the time
+ * is over, and nothing alike was explained before. */
 bool why_add(struct why *why, uint32_t slot, json_t *row);

@@ -356,8 +356,8 @@ static void tenants_show_what_they_borrow_and_use(void **state)
                            "{'tenants': [{'tenant': 'web', 'protect': {'H100-80': '8'}, "
                            "'limit': {'any': '16'}, 'held': '12', 'protected': '8', "
                            "'borrowed': '4', 'spare': '0', 'workloads': 3, 'running': 2, "
-                           "'budgets': [{'of': 'any', 'used': '12.500', 'device_hours': "
-                           "'5000.000', 'per': 'month'}, {'of': 'H100-80', 'used': '3.000', "
+                           "'budgets': [{'of': 'any', 'used': '1012.125', 'device_hours': "
+                           "'8760000.000', 'per': 'year'}, {'of': 'H100-80', 'used': '3.000', "
                            "'device_hours': '10.000', 'per': 'day'}]}, {'tenant': 'x'}]}");
         assert_string_equal(
                 text, "tenant  protect    limit   held  protected  borrowed  spare  work  running\n"
@@ -365,7 +365,7 @@ static void tenants_show_what_they_borrow_and_use(void **state)
                       "x\n"
                       "\n"
                       "tenant  budget used\n"
-                      "web     12.5 of 5000 h a month, 3 of 10 h a day of H100-80\n"
+                      "web     1012.125 of 8760000 h a year, 3 of 10 h a day of H100-80\n"
                       "x\n");
         free(text);
 }

@@ -75,6 +75,31 @@ static json_t *ask(const char *path, const char *header)
         return json;
 }
 
+static bool explains_all(const json_t *json)
+{
+        const json_t *rows = json_object_get(json, "workloads");
+        bool all = true;
+
+        for (size_t at = 0; at < json_array_size(rows); at++)
+                all = all && json_object_get(json_array_get(rows, at), "summary");
+        return all;
+}
+
+/* A list whose time was over before it was through is asked again. */
+static json_t *ask_whole(const char *path, const char *header)
+{
+        json_t *json = ask(path, header);
+
+        for (unsigned tries = 0; !explains_all(json); tries++) {
+                if (tries == SERVED_PATIENCE_MS / 20)
+                        fail_msg("%s: never all of it", path);
+                served_sleep_ms(20);
+                json_decref(json);
+                json = ask(path, header);
+        }
+        return json;
+}
+
 static const char *text_of(const json_t *row, const char *key)
 {
         const char *text = json_string_value(json_object_get(row, key));
@@ -105,7 +130,8 @@ static void expect_as_explained(json_t *rows, const char *header)
 static void a_list_says_why_to_who_asks_for_it(void **state)
 {
         (void)state;
-        json_t *plain = ask("/v1/workloads", ""), *json = ask("/v1/workloads?why=true", ""), *row;
+        json_t *plain = ask("/v1/workloads", ""), *row;
+        json_t *json = ask_whole("/v1/workloads?why=true", "");
         json_t *rows = json_object_get(json, "workloads");
         size_t at;
         assert_int_equal(json_array_size(rows), 16);
@@ -135,7 +161,7 @@ static void a_tenant_is_told_no_more_than_an_explanation_tells(void **state)
         static const char *const lists[] = {"/v1/workloads?why=true", "/v1/queue?tenant=alpha"};
         char one[64];
         for (size_t l = 0; l < 2; l++) {
-                json_t *theirs = ask(lists[l], ""), *hers = ask(lists[l], vera), *row;
+                json_t *theirs = ask_whole(lists[l], ""), *hers = ask_whole(lists[l], vera), *row;
                 size_t at;
                 unsigned found = 0;
                 expect_as_explained(json_object_get(theirs, "workloads"), "");
@@ -178,8 +204,9 @@ static void when_its_time_is_over_only_what_is_known_is_said(void **state)
                 json_t *row = json_object();
                 slots[i] = state_workload(pool_state, ids[i]);
                 assert_true(slots[i] != NONE);
-                assert_false(why_add(none, slots[i], row));
-                assert_int_equal(json_object_size(row), 0);
+                /* What has its place is told that without a search. */
+                assert_int_equal(why_add(none, slots[i], row), i == 0);
+                assert_int_equal(json_object_size(row), i == 0 ? 2 : 0);
                 assert_true(why_add(all, slots[i], row));
                 assert_string_equal(text_of(row, "verdict"), i ? "WAIT_CAPACITY" : "RUNNING");
                 json_decref(row);
@@ -189,7 +216,7 @@ static void when_its_time_is_over_only_what_is_known_is_said(void **state)
         why_set_time(all, 0);
         for (unsigned i = 0; i < 4; i++) {
                 json_t *row = json_object();
-                assert_int_equal(why_add(all, slots[i], row), i > 0);
+                assert_true(why_add(all, slots[i], row));
                 json_decref(row);
         }
         why_free(none);
