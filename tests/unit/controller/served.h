@@ -191,6 +191,22 @@ static inline json_t *served_json(const struct served *served, const char *metho
         return json;
 }
 
+/* The header line by which requests are that person's, with a new token. */
+#define SERVED_HEADER_MAX 128
+static inline void served_token(const struct served *served, const char *principal,
+                                const char *role, const char *tenant,
+                                char ret_header[SERVED_HEADER_MAX])
+{
+        char wish[200];
+
+        snprintf(wish, sizeof wish, "{\"principal\": \"%s\", \"role\": \"%s\", \"tenant\": \"%s\"}",
+                 principal, role, tenant);
+        json_t *made = served_json(served, "POST", "/v1/tokens", wish, 201);
+        snprintf(ret_header, SERVED_HEADER_MAX, "Authorization: Bearer %s\r\n",
+                 json_string_value(json_object_get(made, "token")));
+        json_decref(made);
+}
+
 /* Its number. */
 static inline uint64_t served_submit(const struct served *served, const char *name,
                                      const char *tenant, unsigned devices, const char *sleep)

@@ -16,7 +16,7 @@ static const char policy[] = "kind: Policy\npreset: equal\ndefault_class: traini
                              "tenants: {alpha: {limit: {H100-80: 8}}, zebra: {}}\n"
                              "principals: [{name: vera, tenants: {alpha: submitter}}]\n";
 static struct served served;
-static char vera[160];                  /* her header */
+static char vera[SERVED_HEADER_MAX];    /* her header */
 
 static void submit(const char *name, const char *limit)
 {
@@ -33,12 +33,7 @@ static int start(void **state)
         (void)state;
         served_new(&served, pool, policy);
         served_start(&served, NULL);
-        json_t *made = served_json(&served, "POST", "/v1/tokens",
-                                   "{\"principal\": \"vera\", \"role\": \"submitter\","
-                                   " \"tenant\": \"alpha\"}", 201);
-        snprintf(vera, sizeof vera, "Authorization: Bearer %s\r\n",
-                 json_string_value(json_object_get(made, "token")));
-        json_decref(made);
+        served_token(&served, "vera", "submitter", "alpha", vera);
         submit("short", "20m");
         submit("long", "40m");          /* the pool is full, and nothing is known of run times */
         return 0;

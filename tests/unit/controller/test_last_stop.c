@@ -19,7 +19,7 @@ static const char policy[] =
         "  - {name: vera, tenants: {research: tenant-admin}}\n";
 
 static struct served served;
-static char vera[160];                  /* her header */
+static char vera[SERVED_HEADER_MAX];    /* her header */
 static uint64_t ours;
 
 static int start(void **state)
@@ -114,11 +114,7 @@ static void who_is_preempted_hears_for_whom_and_what_was_lost(void **state)
 static void a_tenant_hears_the_reason_and_nothing_of_others(void **state)
 {
         (void)state;
-        static const char wish[] = "{\"principal\": \"vera\", \"role\": \"tenant-admin\", "
-                                   "\"tenant\": \"research\"}";
-        json_t *made = served_json(&served, "POST", "/v1/tokens", wish, 201);
-        snprintf(vera, sizeof vera, "Authorization: Bearer %s\r\n", text_of(made, "token"));
-        json_decref(made);
+        served_token(&served, "vera", "tenant-admin", "research", vera);
         json_t *last = last_stop(ours, vera, "preemption");
         char *all = json_dumps(last, JSON_COMPACT);
         check_has(text_of(last, "text"), " for work of another tenant (class training), whose ");

@@ -14,7 +14,7 @@ static const char policy[] =
         "principals:\n  - {name: vera, tenants: {alpha: viewer}}\n";
 
 static struct served served;
-static char vera[128];
+static char vera[SERVED_HEADER_MAX];
 static uint64_t ours, theirs;           /* wait for what `before` has; */
 static char then[32];                   /* ... at this time */
 
@@ -36,12 +36,7 @@ static int start(void **state)
         (void)state;
         served_new(&served, pool, policy);
         served_start(&served, NULL);
-        json_t *made = served_json(&served, "POST", "/v1/tokens",
-                                   "{\"principal\": \"vera\", \"role\": \"viewer\","
-                                   " \"tenant\": \"alpha\"}", 201);
-        snprintf(vera, sizeof vera, "Authorization: Bearer %s\r\n",
-                 json_string_value(json_object_get(made, "token")));
-        json_decref(made);
+        served_token(&served, "vera", "viewer", "alpha", vera);
         uint64_t before[2] = {served_submit(&served, "b1", "zebra", 8, "1000"),
                               served_submit(&served, "b2", "zebra", 8, "1000")};
         served_wait(&served, before[0], "running");

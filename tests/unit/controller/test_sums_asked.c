@@ -16,7 +16,7 @@ static const char policy[] =
 enum { DAYS = 395 };
 
 static struct served served;
-static char vera[128], whole[200];
+static char vera[SERVED_HEADER_MAX], whole[200];
 
 static void run_sql(const char *sql, int64_t number)
 {
@@ -64,12 +64,7 @@ static int start(void **state)
         served_end(&served, SIGTERM);
         fill();
         served_start(&served, NULL);
-        json_t *made = served_json(&served, "POST", "/v1/tokens",
-                                   "{\"principal\": \"vera\", \"role\": \"viewer\","
-                                   " \"tenant\": \"alpha\"}", 201);
-        snprintf(vera, sizeof vera, "Authorization: Bearer %s\r\n",
-                 json_string_value(json_object_get(made, "token")));
-        json_decref(made);
+        served_token(&served, "vera", "viewer", "alpha", vera);
         return 0;
 }
 

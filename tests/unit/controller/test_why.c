@@ -17,7 +17,7 @@ static const char policy[] =
         "principals:\n  - {name: vera, tenants: {alpha: viewer}}\n";
 
 static struct served served;
-static char vera[128];
+static char vera[SERVED_HEADER_MAX];
 static uint64_t wide, gang;             /* runs on both nodes; waits, and 3 of 4 would fit */
 
 static uint64_t submit(const char *name, const char *tenant, const char *more)
@@ -38,12 +38,7 @@ static int start(void **state)
         (void)state;
         served_new(&served, pool, policy);
         served_start(&served, NULL);
-        json_t *made = served_json(&served, "POST", "/v1/tokens",
-                                   "{\"principal\": \"vera\", \"role\": \"viewer\","
-                                   " \"tenant\": \"alpha\"}", 201);
-        snprintf(vera, sizeof vera, "Authorization: Bearer %s\r\n",
-                 json_string_value(json_object_get(made, "token")));
-        json_decref(made);
+        served_token(&served, "vera", "viewer", "alpha", vera);
         wide = submit("wide", "zebra", "members: 2\neach: {devices: 5}");
         served_wait(&served, wide, "running");
         served_wait(&served, submit("b", "zebra", "each: {devices: 3}"), "running");
