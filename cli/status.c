@@ -38,26 +38,29 @@ static const char details[] =
 
 /* ---- the table ---- */
 
+static bool waits(const json_t *row)
+{
+        const char *state = json_in_text(row, "state");
+
+        return str_equal(state, "queued") || str_equal(state, "held");
+}
+
 /* Its nodes, or why it has none. */
 static void add_why(json_t *row)
 {
-        const char *state = json_in_text(row, "state");
-        bool waits = str_equal(state, "queued") || str_equal(state, "held");
-
         if (json_array_size(json_object_get(row, "nodes")) > 0)
                 json_object_set(row, "why", json_object_get(row, "nodes"));
-        else if (waits && json_in_has(row, "summary"))
+        else if (waits(row) && json_in_has(row, "summary"))
                 json_object_set(row, "why", json_object_get(row, "summary"));
 }
 
 /* What waits and was not explained (there may be much of it) says how to ask. */
 static void add_why_or_way(json_t *row)
 {
-        const char *state = json_in_text(row, "state");
         char id[JSON_IN_MAX], text[JSON_IN_MAX + 32];
 
         add_why(row);
-        if (json_in_has(row, "why") || (!str_equal(state, "queued") && !str_equal(state, "held")))
+        if (json_in_has(row, "why") || !waits(row))
                 return;
         (void)snprintf(text, sizeof text, "see berth explain %s", json_in_words(row, "id", id));
         json_object_set_new(row, "why", json_string(text));
